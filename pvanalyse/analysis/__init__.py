@@ -1,0 +1,1 @@
+"""Analysis: pure functions from tables to tables and plain values."""

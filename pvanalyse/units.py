@@ -1,0 +1,77 @@
+"""Bytes, cycles, seconds and shares, written for people.
+
+Machine formats never come here: they carry exact numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+ByteUnits = Literal["binary", "si", "bytes"]
+BYTE_UNITS: tuple[ByteUnits, ...] = get_args(ByteUnits)
+
+_STEPS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "binary": (1024, ("B", "KiB", "MiB", "GiB", "TiB", "PiB")),
+    "si": (1000, ("B", "kB", "MB", "GB", "TB", "PB")),
+}
+_SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_HERTZ = ((1e9, "GHz"), (1e6, "MHz"), (1e3, "kHz"), (1.0, "Hz"))
+
+
+def _rounded(value: float) -> str:
+    """Three significant digits, but never fewer than the whole number has."""
+    if value == 0:
+        return "0"
+    magnitude = abs(value)
+    return f"{value:,.{2 if magnitude < 10 else 1 if magnitude < 100 else 0}f}"
+
+
+def format_bytes(value: float, units: ByteUnits = "binary") -> str:
+    """Write a number of bytes.
+
+    Parameters
+    ----------
+    value
+        Bytes; may be negative (a difference) and fractional (a mean).
+    units
+        ``binary`` for KiB (1,024), ``si`` for kB (1,000), ``bytes`` for the plain number.
+    """
+    if units == "bytes":
+        return f"{value:,.0f} B" if float(value).is_integer() else f"{value:,.1f} B"
+    base, names = _STEPS[units]
+    size = float(value)
+    for name in names[:-1]:
+        # 1023.7 KiB must not be shown as "1,024 KiB"
+        if abs(size) < base - 0.5:
+            return f"{size:,.0f} B" if name == "B" else f"{_rounded(size)} {name}"
+        size /= base
+    return f"{_rounded(size)} {names[-1]}"
+
+
+def format_count(value: float) -> str:
+    """Write a whole number with thousands separators."""
+    return f"{value:,.0f}"
+
+
+def format_fraction(value: float) -> str:
+    """Write a share of one as a percentage."""
+    percent = value * 100
+    return f"{percent:.2f} %" if 0 < abs(percent) < 1 else f"{percent:.1f} %"
+
+
+def _scaled(value: float, scale: tuple[tuple[float, str], ...]) -> str:
+    for factor, name in scale:
+        if abs(value) >= factor:
+            return f"{_rounded(value / factor)} {name}"
+    factor, name = scale[-1]
+    return f"{_rounded(value / factor)} {name}"
+
+
+def format_seconds(value: float) -> str:
+    """Write a duration in seconds with the unit that suits it."""
+    return "0 s" if value == 0 else _scaled(value, _SECONDS)
+
+
+def format_hertz(value: float) -> str:
+    """Write a frequency in hertz with the unit that suits it."""
+    return _scaled(value, _HERTZ)
