@@ -59,7 +59,7 @@ class Column:
         """Return the Arrow type of the column."""
         import pyarrow as pa
 
-        return {
+        types: dict[Kind, pa.DataType] = {
             Kind.INTEGER: pa.int64(),
             Kind.REAL: pa.float64(),
             Kind.TEXT: pa.string(),
@@ -67,7 +67,8 @@ class Column:
             Kind.BOOLEAN: pa.bool_(),
             Kind.PER_TILE: pa.list_(pa.uint32()),
             Kind.INTEGERS: pa.list_(pa.int64()),
-        }[self.kind]
+        }
+        return types[self.kind]
 
 
 @dataclass(frozen=True)
@@ -414,8 +415,7 @@ _SCHEMAS = (
     ),
     TableSchema(
         "always_live_variables",
-        "What is live during the whole program; code and state appear as "
-        "pseudo-variables named after their category.",
+        "What is live during the whole program; code and state appear as pseudo-variables named after their category.",
         PROFILE,
         _GRAPH,
         (
