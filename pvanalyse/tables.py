@@ -121,10 +121,10 @@ class TableSchema:
         return tuple(self.by_name[name] for name in names)
 
     def arrow_schema(self, names: tuple[str, ...] | list[str] | None = None) -> pa.Schema:
-        """Return the Arrow schema of the named columns, or of all."""
+        """Return the Arrow schema of the named columns, or of all; every field may be null, see :class:`Column`."""
         import pyarrow as pa
 
-        return pa.schema([pa.field(c.name, c.arrow_type(), c.nullable) for c in self.select(names)])
+        return pa.schema([(c.name, c.arrow_type()) for c in self.select(names)])
 
 
 def _int(name: str, doc: str = "", unit: str = "", *, null: bool = False) -> Column:
