@@ -11,11 +11,11 @@ integers per row, ``target.num_tiles`` long; a null there means that every tile'
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pvanalyse.errors import UsageError
 
@@ -71,6 +71,14 @@ class Column:
         return types[self.kind]
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of what a profile can capture: what it is, and how to have it recorded."""
+
+    name: str
+    how: str
+
+
 @dataclass(frozen=True)
 class TableSchema:
     """One logical table.
@@ -81,17 +89,25 @@ class TableSchema:
         What it is called and what a row is.
     source
         The file of the report directory that it comes from.
-    capture
-        How to have it recorded, as a phrase that can follow "to capture it:".
+    part
+        The part of a capture that records it.
     columns
         In order.
+    may_be_empty
+        Whether a report in which that part was captured may well have no rows of it.
     """
 
     name: str
     doc: str
     source: str
-    capture: str
+    part: Part
     columns: tuple[Column, ...]
+    may_be_empty: bool = False
+
+    @property
+    def capture(self) -> str:
+        """How to have it recorded, as a phrase that can follow "to capture it:"."""
+        return self.part.how
 
     @cached_property
     def by_name(self) -> Mapping[str, Column]:
@@ -159,6 +175,22 @@ def _per_tile(name: str, doc: str, unit: str) -> Column:
     return Column(name, Kind.PER_TILE, doc, True, unit)
 
 
+class TableSource(Protocol):
+    """What analysis needs of a report: its tables, by their logical names."""
+
+    def captured(self, name: str) -> bool:
+        """Tell whether the report holds the table."""
+
+    def count(self, name: str) -> int:
+        """Return the table's number of rows, 0 when it was not captured."""
+
+    def arrow(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the table, or only some columns; raises NotCaptured."""
+
+    def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Stream the table in the order of its keys without keeping it; raises NotCaptured."""
+
+
 PROFILE = "profile.pop"
 ARCHIVE = "archive.a"
 DEBUG_INFO = "debug.cbor"
@@ -166,13 +198,20 @@ TRACE_CACHE = "profile.pop_cache"
 FRAMEWORK = "framework.json"
 APP = "app.json"
 
-_GRAPH = 'engine option "autoReport.outputGraphProfile": "true"'
-_LOWERED = 'engine option "autoReport.outputLoweredVars": "true"'
-_EXECUTION = 'engine option "autoReport.outputExecutionProfile": "true", and run the program'
-_BLOCKS = 'engine options "profiler.programs.filter" or "profiler.blocks.filter" (lightweight profiling)'
-_ARCHIVE = 'engine option "autoReport.outputArchive": "true"'
-_DEBUG = 'engine option "autoReport.outputDebugInfo": "true"'
-_CACHE = "open the report's execution trace once in the vendor's viewer, which writes this cache"
+_GRAPH = Part("compilation profile", 'engine option "autoReport.outputGraphProfile": "true"')
+_LOWERED = Part("lowered variables", 'engine option "autoReport.outputLoweredVars": "true"')
+_EXECUTION = Part(
+    "execution profile", 'engine option "autoReport.outputExecutionProfile": "true", and a run of the program'
+)
+_BLOCKS = Part(
+    "lightweight profiling blocks",
+    'engine option "profiler.programs.filter" or "profiler.blocks.filter", and a run of the program',
+)
+_ARCHIVE = Part("executables", 'engine option "autoReport.outputArchive": "true"')
+_DEBUG = Part("debug information", 'engine option "autoReport.outputDebugInfo": "true"')
+_CACHE = Part("execution trace cache", "the vendor's viewer writes profile.pop_cache when it shows the execution trace")
+_FRAMEWORK = Part("framework's own facts", "the framework writes framework.json")
+_APP = Part("application's own facts", "write a JSON object into app.json in the report directory")
 
 _SCHEMAS = (
     # ------------------------------------------------------------------------------------------ report
@@ -196,6 +235,7 @@ _SCHEMAS = (
             _text("name", "such as debug.computeInstrumentationLevel"),
             _text("value"),
         ),
+        may_be_empty=True,
     ),
     # ------------------------------------------------------------------------------------- compilation
     TableSchema(
@@ -389,6 +429,7 @@ _SCHEMAS = (
             _int("program_id"),
             _int("lowered_variable_id"),
         ),
+        may_be_empty=True,
     ),
     # ---------------------------------------------------------------------------------------- liveness
     TableSchema(
@@ -511,6 +552,7 @@ _SCHEMAS = (
             _category("direction", "HostToDevice, DeviceToHost, RemoteToDevice or DeviceToRemote"),
             _bytes("bytes"),
         ),
+        may_be_empty=True,
     ),
     TableSchema(
         "remote_buffers",
@@ -524,6 +566,7 @@ _SCHEMAS = (
             _int("repeats"),
             _bytes("bytes"),
         ),
+        may_be_empty=True,
     ),
     # ------------------------------------------------------------------------------------- other files
     TableSchema(
@@ -590,6 +633,7 @@ _SCHEMAS = (
             _category("binding", "LOCAL, GLOBAL, WEAK …"),
             _int("section", "section index (st_shndx)"),
         ),
+        may_be_empty=True,
     ),
     TableSchema(
         "debug_contexts",
@@ -631,7 +675,7 @@ _SCHEMAS = (
         "framework",
         "framework.json, flattened.",
         FRAMEWORK,
-        "the framework writes this file",
+        _FRAMEWORK,
         (
             _text("section"),
             _text("key"),
@@ -642,7 +686,7 @@ _SCHEMAS = (
         "app",
         "app.json, flattened.",
         APP,
-        "write this JSON object into the report directory yourself",
+        _APP,
         (
             _text("section"),
             _text("key"),

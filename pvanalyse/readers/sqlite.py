@@ -172,31 +172,26 @@ class Database:
         except sqlite3.Error as error:
             raise self._explain(error, query) from None
 
-    def tables(self) -> dict[str, list[str]]:
-        """Return the columns of every table and view by its name, SQLite's own left out."""
-        # The schema is what the authoriser would have to be opened for, so it is asked before and kept.
+    def schema(self, query: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query of our own that asks SQLite about the file, which others may not."""
         self._sqlite.set_authorizer(None)
         try:
-            names = [
-                name
-                for (name,) in self.rows(
-                    "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' "
-                    "ESCAPE '\\' ORDER BY rowid"
-                )
-            ]
-            return {
-                name: [row[0] for row in self.rows("SELECT name FROM pragma_table_info(?)", (name,))] for name in names
-            }
+            return self.rows(query, parameters)
         finally:
             self._sqlite.set_authorizer(_authorise)
 
-    def pragma(self, name: Literal["application_id", "user_version", "page_size", "page_count"]) -> int:
+    def tables(self) -> dict[str, list[str]]:
+        """Return the columns of every table and view by its name, SQLite's own left out."""
+        listed = self.schema(
+            "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
+            "ORDER BY rowid"
+        )
+        columns = "SELECT name FROM pragma_table_info(?)"
+        return {name: [row[0] for row in self.schema(columns, (name,))] for (name,) in listed}
+
+    def pragma(self, name: Literal["application_id", "user_version", "page_size"]) -> int:
         """Return one of the file's integer pragmas."""
-        self._sqlite.set_authorizer(None)
-        try:
-            return int(self.rows(f"PRAGMA {name}")[0][0])
-        finally:
-            self._sqlite.set_authorizer(_authorise)
+        return int(self.schema(f"PRAGMA {name}")[0][0])
 
     def columns_of(self, query: str) -> list[str]:
         """Return the names of a query's columns, having checked that it only reads.

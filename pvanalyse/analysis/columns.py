@@ -1,0 +1,56 @@
+"""From Arrow columns to numpy arrays and plain values, nulls and all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from pvanalyse.tables import TableSource
+
+Integers = npt.NDArray[np.int64]
+Reals = npt.NDArray[np.float64]
+
+
+def integers(column: pa.Array | pa.ChunkedArray) -> Integers:
+    """Return an integer column as int64; a null, which is a value that could not be read, counts as 0."""
+    filled = column.fill_null(0) if column.null_count else column
+    return np.asarray(filled.to_numpy(zero_copy_only=False) if isinstance(filled, pa.Array) else filled.to_numpy())
+
+
+def reals(column: pa.Array | pa.ChunkedArray) -> Reals:
+    """Return a column as float64, nulls as NaN."""
+    values = column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()
+    return np.asarray(values, np.float64)
+
+
+def codes(column: pa.DictionaryArray, known: dict[str, int], null: str = "Unknown") -> Integers:
+    """Return a category column as positions in ``known``, to which new values are added.
+
+    A batch's dictionary is its own, so the positions of one batch mean nothing to the next; these do.
+    """
+    for value in [*column.dictionary.to_pylist(), null] if column.null_count else column.dictionary.to_pylist():
+        known.setdefault(value, len(known))
+    translation = np.array([known[value] for value in column.dictionary.to_pylist()] or [0], np.int64)
+    indices = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    if column.null_count:
+        return np.where(indices < 0, known[null], translation[indices])
+    return np.asarray(translation[indices])
+
+
+def only_row(source: TableSource, name: str) -> dict[str, Any]:
+    """Return the first row of a table that has one, without nulls; empty when it was not captured."""
+    if not source.captured(name):
+        return {}
+    row = source.arrow(name).slice(0, 1).to_pylist()[0]
+    return {key: value for key, value in row.items() if value is not None}
+
+
+def key_values(source: TableSource, name: str, key: str = "key") -> dict[str, str]:
+    """Return a table of keys and values as a dict; empty when it was not captured."""
+    if not source.captured(name):
+        return {}
+    table = source.arrow(name, [key, "value"])
+    return dict(zip(table.column(0).to_pylist(), table.column(1).to_pylist(), strict=True))

@@ -1,0 +1,97 @@
+"""The command line: parse, call, render; one module per command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from pvanalyse import __version__
+from pvanalyse.errors import PvanalyseError
+
+_COMMANDS = {
+    "ls": "List the reports below a path, what is in them, and what crashed runs left.",
+    "summary": "Show what was compiled, what fits and what does not, and what ran.",
+    "metrics": "Print every metric of a report by name.",
+    "inspect": "Describe any SQLite file, and draft a dialect for it.",
+}
+"""Each command by name with its short help, so that --help need not import them."""
+
+_INTERRUPTED = 130  # as shells say it: 128 + SIGINT
+
+
+class _LazyGroup(click.Group):
+    """Imports a command's module when the command is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        from importlib import import_module
+
+        command: click.Command = import_module(f"pvanalyse.cli.{cmd_name}_command").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], _COMMANDS, n=1)
+            hint = f"did you mean '{near[0]}'?" if near else f"there are: {', '.join(_COMMANDS)}"
+            ctx.fail(f"no such command '{args[0]}'; {hint}")
+        return super().resolve_command(ctx, args)
+
+
+_EPILOG = (
+    "Exit codes: 0 fine, 1 a check failed, 2 wrong usage, 3 the report cannot be read, 4 what was asked for was not "
+    "captured."
+)
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=_EPILOG)
+@click.version_option(__version__, "-V", "--version", prog_name="pvanalyse")
+def cli() -> None:
+    """Read the reports that the Poplar SDK writes when a program for a Graphcore IPU is profiled.
+
+    A REPORT is a report directory (with profile.pop, archive.a ...), a file in one, or a directory with exactly one
+    report below it.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code.
+
+    Parameters
+    ----------
+    arguments
+        Without the program's name; by default those of the process.
+    """
+    try:
+        code = cli.main(None if arguments is None else list(arguments), prog_name="pvanalyse", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except PvanalyseError as error:
+        from pvanalyse.render.document import printable_lines
+
+        click.echo(f"pvanalyse: {printable_lines(str(error))}", err=True)
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("pvanalyse: interrupted", err=True)
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # The reader of the pipe has seen enough. Python would complain once more when it flushes at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return int(code or 0)

@@ -1,0 +1,168 @@
+"""One way to ask every file of a report for its tables, whatever the file's format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from pvanalyse.readers.dialect import Dialect
+from pvanalyse.tables import APP, ARCHIVE, DEBUG_INFO, FRAMEWORK, PROFILE, TRACE_CACHE, table, tables_of
+
+Progress = Callable[[str, int], None]
+"""Called with the name of the table being read and how far it is: rows, or bytes of the file."""
+
+
+class Source(Protocol):
+    """One file of a report, as the tables that come from it."""
+
+    def captured(self, name: str) -> bool:
+        """Tell whether the table is there and has a row."""
+
+    def count(self, name: str) -> int:
+        """Return the table's number of rows."""
+
+    def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Stream the table, or only some of its columns."""
+
+    def close(self) -> None:
+        """Close the file."""
+
+
+def open_source(source: str, path: Path, dialect: Dialect | None, progress: Progress) -> Source:
+    """Open the file that serves as ``source``, a name such as ``profile.pop``.
+
+    Raises
+    ------
+    UnreadableFile
+        The file is missing, damaged, or not of its kind.
+    """
+    # Each reader is imported when its file is there: a summary of profile.pop needs no CBOR.
+    if source == PROFILE:
+        from pvanalyse.readers.profile import Profile
+
+        return Profile(path, dialect)
+    openers: dict[str, Callable[[], Source]] = {
+        ARCHIVE: lambda: _ArchiveSource(path),
+        DEBUG_INFO: lambda: _DebugInfoSource(path, progress),
+        TRACE_CACHE: lambda: _TraceCacheSource(path),
+        FRAMEWORK: lambda: _MetadataSource(path, FRAMEWORK),
+        APP: lambda: _MetadataSource(path, APP),
+    }
+    return openers[source]()
+
+
+class _Whole:
+    """A source whose tables are small enough, or cheap enough, to be read whole."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, pa.Table] = {}
+
+    def read(self, name: str) -> pa.Table:
+        raise NotImplementedError
+
+    def whole(self, name: str) -> pa.Table:
+        """Return a table, read once."""
+        if name not in self._tables:
+            self._tables[name] = self.read(name)
+        return self._tables[name]
+
+    def captured(self, name: str) -> bool:
+        return self.count(name) > 0
+
+    def count(self, name: str) -> int:
+        return int(self.whole(name).num_rows)
+
+    def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        whole = self.whole(name)
+        yield from (whole if columns is None else whole.select(list(columns))).to_batches()
+
+    def close(self) -> None:
+        self._tables.clear()
+
+
+class _ArchiveSource(_Whole):
+    def __init__(self, path: Path) -> None:
+        from pvanalyse.readers.archive import Archive
+
+        super().__init__()
+        self._archive = Archive(path)
+
+    def read(self, name: str) -> pa.Table:
+        return {
+            "archive_tiles": self._archive.tiles,
+            "archive_segments": self._archive.segments,
+            "archive_sections": self._archive.sections,
+            "archive_symbols": self._archive.symbols,
+        }[name]()
+
+    def close(self) -> None:
+        super().close()
+        self._archive.close()
+
+
+class _DebugInfoSource(_Whole):
+    def __init__(self, path: Path, progress: Progress) -> None:
+        super().__init__()
+        self._path = path
+        self._progress = progress
+        self._count: int | None = None
+
+    def count(self, name: str) -> int:
+        from pvanalyse.readers.debug_info import count_contexts
+
+        if name in self._tables:
+            return super().count(name)
+        if self._count is None:
+            self._count = count_contexts(self._path)
+        return self._count
+
+    def read(self, name: str) -> pa.Table:
+        return self._read(name, None)
+
+    def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        # Decoding what a layer recorded costs most, so it is not done for somebody who asks for names.
+        part = self._tables[name].select(columns) if name in self._tables and columns else self._read(name, columns)
+        yield from part.to_batches()
+
+    def _read(self, name: str, columns: Sequence[str] | None) -> pa.Table:
+        from pvanalyse.readers.debug_info import read_debug_info
+
+        return read_debug_info(self._path, columns, lambda done, _total: self._progress(name, done))
+
+
+class _TraceCacheSource:
+    def __init__(self, path: Path) -> None:
+        from pvanalyse.readers.trace_cache import TraceCache
+
+        self.cache = TraceCache(path)
+
+    @property
+    def warnings(self) -> list[str]:
+        return self.cache.database.warnings
+
+    def captured(self, name: str) -> bool:
+        return self.count(name) > 0
+
+    def count(self, name: str) -> int:  # noqa: ARG002  (the file holds one table)
+        return self.cache.count()
+
+    def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+        return self.cache.batches(columns)
+
+    def close(self) -> None:
+        self.cache.close()
+
+
+class _MetadataSource(_Whole):
+    def __init__(self, path: Path, source: str) -> None:
+        super().__init__()
+        self._path = path
+        (self._schema,) = tables_of(source)
+
+    def read(self, name: str) -> pa.Table:
+        from pvanalyse.readers.metadata import read_metadata
+
+        return read_metadata(self._path).cast(table(name).arrow_schema())

@@ -1,0 +1,60 @@
+"""Documents for programs: JSON with exact numbers, and CSV."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, TextIO
+
+from pvanalyse.render.document import Document, Formatter, Value
+
+
+def render_json(document: Document, out: TextIO, _write: Formatter) -> None:
+    """Write the document's machine form as JSON: numbers exact, sizes in bytes, names unescaped UTF-8."""
+    try:
+        text = json.dumps(document.data, indent=2, ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except ValueError:
+        # JSON has no infinity, and UTF-8 no lone surrogate, as an odd file name can hold; escapes can say the latter.
+        text = json.dumps(_finite(document.data), indent=2, allow_nan=False)
+    out.write(text + "\n")
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, Mapping):
+        return {key: _finite(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_finite(value) for value in data]
+    return None if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def render_csv(document: Document, out: TextIO, _write: Formatter) -> None:
+    """Write the document as one CSV table (RFC 4180): its own table, or a row per value when it has several."""
+    writer = csv.writer(out, lineterminator="\r\n")
+    if document.grid is not None:
+        writer.writerow([field.key for field in document.grid.fields])
+        writer.writerows([_cell(value) for value in row] for row in document.grid.rows)
+        return
+    writer.writerow(["section", "item", "field", "value", "unit"])
+    writer.writerows(_long(document))
+
+
+def _long(document: Document) -> Iterator[list[Value]]:
+    for section in document.sections:
+        for fact in section.facts:
+            yield [section.title, fact.label, "", _cell(fact.value), fact.unit.value]
+        for grid in section.grids:
+            for row in grid.rows:
+                name, *values = row
+                for field, value in zip(list(grid.fields)[1:], values, strict=True):
+                    yield [section.title, _cell(name), field.key, _cell(value), field.unit.value]
+        for sentence in section.sentences:
+            yield [section.title, "", "", sentence, ""]
+
+
+def _cell(value: Value) -> Value:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    return "" if value is None else value
