@@ -23,6 +23,7 @@ from os import PathLike
 from pathlib import Path
 
 from pvanalyse.errors import AmbiguousReport, ReportNotFound, UnreadableFile
+from pvanalyse.names import printable
 from pvanalyse.tables import APP, ARCHIVE, DEBUG_INFO, FRAMEWORK, PROFILE, TRACE_CACHE
 
 StrPath = str | PathLike[str]
@@ -273,7 +274,7 @@ def _status(path: StrPath) -> os.stat_result:
     except (FileNotFoundError, NotADirectoryError, ValueError):
         target = _link_target(Path(path))
         problem = f"is a symbolic link to {target}, which does not exist" if target else "no such file or directory"
-        raise ReportNotFound(f"{_shown(os.fspath(path))}: {problem}") from None
+        raise ReportNotFound(f"{printable(os.fspath(path))}: {problem}") from None
     except OSError as error:
         raise UnreadableFile(path, _reason(error)) from None
 
@@ -333,25 +334,13 @@ def _size(path: Path) -> int:
 def _link_target(path: Path) -> str:
     """Return where a symbolic link points, for people; empty when the path is none."""
     try:
-        return f"'{_shown(os.fspath(path.readlink()))}'"
+        return f"'{printable(os.fspath(path.readlink()))}'"
     except (OSError, ValueError):
         return ""
 
 
 def _reason(error: OSError) -> str:
     return "no permission to read it" if isinstance(error, PermissionError) else f"cannot be opened ({error.strerror})"
-
-
-def _shown(text: str) -> str:
-    """Write a name that may hold anything so that it stays on one line and no terminal obeys it."""
-    return "".join(
-        char
-        if char.isprintable()
-        else f"\\x{ord(char) - 0xDC00:02x}"  # a byte that was not UTF-8
-        if "\udc80" <= char <= "\udcff"
-        else char.encode("unicode_escape").decode("ascii")
-        for char in text
-    )
 
 
 # ------------------------------------------------------------------------------------- what lies in one directory
@@ -399,7 +388,7 @@ def _add(holding: _Holding, path: Path, kind: FileKind) -> None:
         size = _size(path)
     except UnreadableFile as error:
         if path.name not in _COMMON_NAMES:
-            holding.problems[path.name] = f"{_shown(path.name)} {error.problem}"
+            holding.problems[path.name] = f"{printable(path.name)} {error.problem}"
         return
     if kind is FileKind.UNFINISHED or kind is FileKind.JOURNAL:
         holding.leftovers.append(_leftover(path, kind, size))
@@ -440,7 +429,7 @@ def _head(path: Path) -> bytes:
 
 def _leftover(path: Path, kind: FileKind, size: int) -> ReportFile:
     """Return a file of a run that crashed or is still going, with a sentence on what it means."""
-    name = _shown(path.name)
+    name = printable(path.name)
     database, _, suffix = name.rpartition("-")
     if kind is FileKind.UNFINISHED:
         held = "name the file itself to read what it holds" if size else "it is empty"
@@ -539,7 +528,7 @@ def _notes(holding: _Holding, debug_info_origin: str) -> Iterator[str]:
     yield from holding.problems.values()
     for file in holding.files:
         if file.note and not (file.kind is FileKind.DEBUG_INFO and file.bytes):  # there a link is the rule
-            yield f"{_shown(file.name)} is {file.note}"
+            yield f"{printable(file.name)} is {file.note}"
     yield from (file.note for file in holding.leftovers if file.bytes and not file.name.endswith("-shm"))
     yield from _old_generation_note(holding.files)
     if not holding.has(FileKind.PROFILE):
@@ -550,7 +539,7 @@ def _notes(holding: _Holding, debug_info_origin: str) -> Iterator[str]:
 
 
 def _old_generation_note(files: Iterable[ReportFile]) -> list[str]:
-    names = [_shown(file.name) for file in files if file.kind is FileKind.OLD_PROFILE]
+    names = [printable(file.name) for file in files if file.kind is FileKind.OLD_PROFILE]
     if not names:
         return []
     note = (
@@ -575,12 +564,12 @@ def _report_of_file(path: Path) -> ReportFiles:
         return _report(path.parent, _gather(path.parent, _names(path.parent)))
     if kind is FileKind.OLD_PROFILE:
         old = ReportFile(path.name, path, kind, 0)
-        raise ReportNotFound(f"{_shown(os.fspath(path.parent))}: {_old_generation_note([old])[0]}")
+        raise ReportNotFound(f"{printable(os.fspath(path.parent))}: {_old_generation_note([old])[0]}")
     if kind is not None:
         return resolve_report(path.parent)
     kind = _kind_of_copy(path)
     if kind is None:
-        raise ReportNotFound(f"{_shown(os.fspath(path))}: not a file of a report: neither a profile nor an archive")
+        raise ReportNotFound(f"{printable(os.fspath(path))}: not a file of a report: neither a profile nor an archive")
     return _report_of_copy(path, kind)
 
 
@@ -603,7 +592,7 @@ def _report_of_copy(path: Path, kind: FileKind) -> ReportFiles:
     beside = _gather(path.parent, _names(path.parent))
     notes, others = [], [file for file in beside.files if file.kind is not kind]
     if beside.has(FileKind.PROFILE):
-        notes = [f"{_shown(path.name)} lies beside a {PROFILE}, to which {DEBUG_INFO} and {FRAMEWORK} may belong"]
+        notes = [f"{printable(path.name)} lies beside a {PROFILE}, to which {DEBUG_INFO} and {FRAMEWORK} may belong"]
         others = [file for file in others if file.kind not in _MAKES_A_REPORT]
     holding = _Holding(problems=beside.problems)
     _add(holding, path, kind)
@@ -614,12 +603,12 @@ def _report_of_copy(path: Path, kind: FileKind) -> ReportFiles:
 
 def _nothing_found(found: Survey, top: _Holding) -> str:
     """Say what is there instead of a report."""
-    lines = [f"{_shown(os.fspath(found.path))}: no graph profile found: no {PROFILE} or {ARCHIVE} at or below it"]
+    lines = [f"{printable(os.fspath(found.path))}: no graph profile found: no {PROFILE} or {ARCHIVE} at or below it"]
     if beside := [file.name for file in top.files if file.kind is not FileKind.OLD_PROFILE]:
         lines.append(f"it holds only {', '.join(beside)}")
     for left in found.remains:
-        lines += [f"{_shown(os.fspath(left.directory))}: {note}" for note in left.notes]
-    lines += [f"{_shown(os.fspath(skipped.directory))}: {skipped.problem}" for skipped in found.skipped]
+        lines += [f"{printable(os.fspath(left.directory))}: {note}" for note in left.notes]
+    lines += [f"{printable(os.fspath(skipped.directory))}: {skipped.problem}" for skipped in found.skipped]
     if len(lines) > _MAX_LINES:
         lines[_MAX_LINES:] = [f"… and {len(lines) - _MAX_LINES} more"]
     return "\n  ".join(lines)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike, fspath
 
+from pvanalyse.names import printable
+
 
 class PvanalyseError(Exception):
     """Base of all errors that pvanalyse raises on purpose."""
@@ -34,11 +36,10 @@ class AmbiguousReport(UsageError):
     def __init__(self, path: str | PathLike[str], candidates: Sequence[str | PathLike[str]]) -> None:
         self.path = fspath(path)
         self.candidates = [fspath(candidate) for candidate in candidates]
-        shown = "".join(f"\n  {candidate}" for candidate in self.candidates[:20])
+        shown = "".join(f"\n  {printable(candidate)}" for candidate in self.candidates[:20])
         more = f"\n  … and {len(self.candidates) - 20} more" if len(self.candidates) > 20 else ""
-        super().__init__(
-            f"{self.path}: {len(self.candidates)} reports lie below this path, name one of them:{shown}{more}"
-        )
+        count = len(self.candidates)
+        super().__init__(f"{printable(self.path)}: {count} reports lie below it, name one of them:{shown}{more}")
 
 
 class ReportNotFound(PvanalyseError):
@@ -59,7 +60,7 @@ class UnreadableFile(PvanalyseError):
     def __init__(self, path: str | PathLike[str], problem: str) -> None:
         self.path = fspath(path)
         self.problem = problem
-        super().__init__(f"{self.path}: {problem}")
+        super().__init__(f"{printable(self.path)}: {problem}")
 
 
 class UnknownLayout(UnreadableFile):

@@ -124,6 +124,10 @@ class Report:
             "created": self.files.created.isoformat(" ") if self.files.created else "",
         }
         files = [{"name": file.name, "bytes": file.bytes, "note": file.note} for file in self.files.files]
+        debug_info = self._debug_info or self.files.debug_info
+        if debug_info is not None and (self._debug_info or self.files.debug_info_origin == "parent"):
+            size = debug_info.stat().st_size if debug_info.is_file() else 0
+            files.append({"name": str(debug_info), "bytes": size, "note": ""})
         return summarise(self, {key: value for key, value in about.items() if value}, files, self._notes())
 
     def metrics(self) -> Metrics:

@@ -23,7 +23,15 @@ def _rounded(value: float) -> str:
     if value == 0:
         return "0"
     magnitude = abs(value)
-    return f"{value:,.{2 if magnitude < 10 else 1 if magnitude < 100 else 0}f}"
+    # The limits are where the digits of one step round up to the next: 9.996 is 10.0, not 10.00.
+    return f"{value:,.{2 if magnitude < 9.995 else 1 if magnitude < 99.95 else 0}f}"
+
+
+def _plain(value: float) -> str:
+    """Every digit of a whole number, one decimal of any other."""
+    if isinstance(value, int):
+        return f"{value:,}"  # a float has no room for all of them
+    return f"{value:,.0f}" if value.is_integer() else f"{value:,.1f}"
 
 
 def format_bytes(value: float, units: ByteUnits = "binary") -> str:
@@ -37,7 +45,7 @@ def format_bytes(value: float, units: ByteUnits = "binary") -> str:
         ``binary`` for KiB (1,024), ``si`` for kB (1,000), ``bytes`` for the plain number.
     """
     if units == "bytes":
-        return f"{value:,.0f} B" if float(value).is_integer() else f"{value:,.1f} B"
+        return f"{_plain(value)} B"
     base, names = _STEPS[units]
     size = float(value)
     for name in names[:-1]:
@@ -49,19 +57,22 @@ def format_bytes(value: float, units: ByteUnits = "binary") -> str:
 
 
 def format_count(value: float) -> str:
-    """Write a whole number with thousands separators."""
-    return f"{value:,.0f}"
+    """Write a whole number with thousands separators, every digit of it."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}"
 
 
 def format_fraction(value: float) -> str:
-    """Write a share of one as a percentage."""
+    """Write a share of one as a percentage; one that is too small to show is not shown as nothing."""
     percent = value * 100
-    return f"{percent:.2f} %" if 0 < abs(percent) < 1 else f"{percent:.1f} %"
+    if 0 < abs(percent) < 0.005:
+        return "< 0.01 %" if percent > 0 else "> -0.01 %"
+    return f"{percent:.2f} %" if 0 < abs(percent) < 0.995 else f"{percent:.1f} %"
 
 
 def _scaled(value: float, scale: tuple[tuple[float, str], ...]) -> str:
     for factor, name in scale:
-        if abs(value) >= factor:
+        # 999.7 ms must not be shown as "1,000 ms"
+        if abs(value) >= factor * 0.9995:
             return f"{_rounded(value / factor)} {name}"
     factor, name = scale[-1]
     return f"{_rounded(value / factor)} {name}"

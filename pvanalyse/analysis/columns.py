@@ -40,6 +40,29 @@ def codes(column: pa.DictionaryArray, known: dict[str, int], null: str = "Unknow
     return np.asarray(translation[indices])
 
 
+def exact_sum(values: Integers) -> int:
+    """Return the sum of 64-bit integers, which may need more than 64 bits."""
+    return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
+
+
+class Sums:
+    """Sums of integers by position, exact however large; grows as positions come."""
+
+    def __init__(self, size: int = 0) -> None:
+        self._high, self._low = np.zeros(size, np.int64), np.zeros(size, np.int64)
+
+    def add(self, positions: Integers, values: Integers) -> None:
+        """Add each value to the sum at its position; at most 2**31 values fit before a half could wrap around."""
+        missing = int(positions.max(initial=-1)) + 1 - len(self._high)
+        if missing > 0:
+            self._high, self._low = np.pad(self._high, (0, missing)), np.pad(self._low, (0, missing))
+        np.add.at(self._high, positions, values >> 32)
+        np.add.at(self._low, positions, values & 0xFFFFFFFF)
+
+    def __getitem__(self, position: int) -> int:
+        return (int(self._high[position]) << 32) + int(self._low[position])
+
+
 def only_row(source: TableSource, name: str) -> dict[str, Any]:
     """Return the first row of a table that has one, without nulls; empty when it was not captured."""
     if not source.captured(name):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pvanalyse.analysis.columns import Integers, Reals, codes, integers, reals
+from pvanalyse.analysis.columns import Integers, Reals, Sums, codes, exact_sum, integers, reals
 from pvanalyse.tables import TableSource
 
 UNKNOWN = "Unknown"
@@ -110,7 +110,7 @@ def interval_length(begin: Integers, end: Integers) -> int:
     starts = np.flatnonzero(begin[1:] > reach[:-1]) + 1
     stretch_begin = np.concatenate((begin[:1], begin[starts]))
     stretch_end = np.concatenate((reach[starts - 1], reach[-1:]))
-    return int((stretch_end - stretch_begin).sum())
+    return exact_sum(stretch_end) - exact_sum(stretch_begin)
 
 
 def overlap(first: tuple[Integers, Integers], second: tuple[Integers, Integers]) -> float | None:
@@ -168,9 +168,9 @@ class _Sums:
     def __init__(self, steps: _Steps) -> None:
         self.steps = steps
         num_types, num_runs = len(steps.types), len(steps.run_ids)
-        self.cycles = np.zeros(num_types, np.int64)
+        self.cycles = Sums(num_types)
         self.rows = np.zeros(num_types, np.int64)
-        self.data = {name: np.zeros(num_types, np.int64) for name in ("data_in", "data_out")}
+        self.data = {name: Sums(num_types) for name in ("data_in", "data_out")}
         self.data_rows = {name: np.zeros(num_types, np.int64) for name in self.data}
         self.first = np.full(num_runs, np.iinfo(np.int64).max)
         self.last = np.full(num_runs, np.iinfo(np.int64).min)
@@ -179,27 +179,27 @@ class _Sums:
         self.no_balance = [steps.types[name] for name in _NO_BALANCE if name in steps.types]
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take a batch into the sums."""
-        column = {name: batch.column(name) for name in batch.schema.names}
-        row = self.steps.rows(integers(column["step_id"]))
+        """Take a batch into the sums; rows of a step that is not in ``execution_steps`` belong to nothing."""
+        row = self.steps.rows(integers(batch.column("step_id")))
         known = row >= 0
-        kind = np.where(known, self.steps.type[row], 0)
-        np.add.at(self.cycles, kind, integers(column["cycles"]))
+        if not known.all():
+            batch, row = batch.filter(pa.array(known)), row[known]
+        column = {name: batch.column(name) for name in batch.schema.names}
+        kind, run = self.steps.type[row], self.steps.run[row]
+        self.cycles.add(kind, integers(column["cycles"]))
         np.add.at(self.rows, kind, 1)
         for name, total in self.data.items():
-            np.add.at(total, kind, integers(column[name]))
+            total.add(kind, integers(column[name]))
             np.add.at(self.data_rows[name], kind, column[name].is_valid().to_numpy(zero_copy_only=False))
-        run = self.steps.run[row[known]]
-        np.minimum.at(self.first, run, integers(column["all_from_min"])[known])
-        np.maximum.at(self.last, run, integers(column["all_to_max"])[known])
+        np.minimum.at(self.first, run, integers(column["all_from_min"]))
+        np.maximum.at(self.last, run, integers(column["all_to_max"]))
         begin, end = integers(column["active_from_max"]), integers(column["active_to_max"])
         busy = (begin != end) & ~np.isin(kind, self.no_balance)
         for name, mean in self.balance.items():
             mean.add(reals(column[name])[busy])
         for name, kept in self.intervals.items():
-            chosen = known & (kind == self.steps.types.get(name, -1)) & (end > begin)
-            run_of_row = self.steps.run[row[chosen]]
-            kept.append(np.stack((run_of_row, integers(column["ipu"])[chosen], begin[chosen], end[chosen])))
+            chosen = (kind == self.steps.types.get(name, -1)) & (end > begin)
+            kept.append(np.stack((run[chosen], integers(column["ipu"])[chosen], begin[chosen], end[chosen])))
 
     def run_cycles(self) -> dict[int, int]:
         """Return the span of each run that has steps."""
@@ -214,7 +214,7 @@ class _Sums:
         seen = {name: code for name, code in self.steps.types.items() if self.rows[code]}
         return replace(
             totals,
-            cycles_by_type={name: int(self.cycles[code]) for name, code in seen.items()},
+            cycles_by_type={name: self.cycles[code] for name, code in seen.items()},
             steps_by_type={name: int(self.rows[code]) for name, code in seen.items()},
             tile_balance=self.balance["tile_balance"].value,
             active_tile_balance=self.balance["active_tile_balance"].value,
@@ -228,7 +228,7 @@ class _Sums:
         code = self.steps.types.get(kind)
         if code is None or not self.rows[code]:
             return 0  # captured, and nothing was moved
-        return int(self.data[name][code]) if self.data_rows[name][code] else None
+        return self.data[name][code] if self.data_rows[name][code] else None
 
     def _overlap(self) -> float | None:
         compute, stream = (dict(_by_run_and_ipu(np.concatenate(kept, axis=1))) for kept in self.intervals.values())

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pvanalyse.analysis.columns import Integers, codes, integers, only_row
+from pvanalyse.analysis.columns import Integers, Sums, codes, exact_sum, integers, only_row
 from pvanalyse.tables import TableSource
 
 REGIONS = ("non_interleaved", "interleaved", "overflowed")
@@ -36,7 +36,7 @@ class TileMemory:
 
     def total(self, column: str) -> int:
         """Return the sum of a column over the tiles, in bytes."""
-        return int(self.columns[column].sum())
+        return exact_sum(self.columns[column])
 
     @cached_property
     def out_of_memory(self) -> Integers:
@@ -52,9 +52,9 @@ class TileMemory:
         if not self.tiles_per_ipu:
             return {}
         ipus, position = np.unique(self["tile"] // self.tiles_per_ipu, return_inverse=True)
-        sums = np.zeros(len(ipus), np.int64)
-        np.add.at(sums, position, self["total_including_gaps"])
-        return dict(zip(ipus.tolist(), sums.tolist(), strict=True))
+        sums = Sums(len(ipus))
+        sums.add(position, self["total_including_gaps"])
+        return {int(ipu): sums[at] for at, ipu in enumerate(ipus)}
 
     def fullest(self, count: int) -> Integers:
         """Return the positions of the fullest tiles including gaps, fullest first, then by tile number."""
@@ -94,19 +94,17 @@ def category_bytes(source: TableSource, tiles: Integers | None = None) -> Catego
         return CategoryBytes()
     chosen = np.array([] if tiles is None else tiles, np.int64)
     known: dict[str, int] = {}
-    sums = {"non_overlapped": np.zeros(0, np.int64), "overlapped": np.zeros(0, np.int64)}
+    sums = {"non_overlapped": Sums(), "overlapped": Sums()}
     of_tile: dict[int, dict[str, int]] = {int(tile): {} for tile in chosen}
     for batch in source.batches("tile_memory_category", ["tile", "category", "non_overlapped", "overlapped"]):
         category = codes(batch.column("category"), known)
         for name, total in sums.items():
-            total = np.pad(total, (0, len(known) - len(total)))
-            np.add.at(total, category, integers(batch.column(name)))
-            sums[name] = total
+            total.add(category, integers(batch.column(name)))
         tile, size = integers(batch.column("tile")), integers(batch.column("non_overlapped"))
         names = list(known)
         for row in np.flatnonzero(np.isin(tile, chosen)):
             mine = of_tile[int(tile[row])]
             name = names[category[row]]
             mine[name] = mine.get(name, 0) + int(size[row])
-    by_category = {total: {name: int(sums[total][code]) for name, code in known.items()} for total in sums}
+    by_category = {total: {name: sums[total][code] for name, code in known.items()} for total in sums}
     return CategoryBytes(by_category["non_overlapped"], by_category["overlapped"], of_tile)

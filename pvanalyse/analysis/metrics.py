@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pvanalyse.analysis.columns import integers, only_row
+from pvanalyse.analysis.columns import exact_sum, integers, only_row
 from pvanalyse.analysis.execution import ExecutionTotals, execution_totals
 from pvanalyse.analysis.liveness import Peak, liveness_peak
 from pvanalyse.analysis.memory import REGIONS, CategoryBytes, TileMemory, category_bytes, tile_memory
@@ -141,17 +141,18 @@ def row_count(source: TableSource, name: str) -> int | None:
 def memory_metrics(tiles: TileMemory, target: Mapping[str, Any]) -> Known:
     """Return the metrics of ``tile_memory``."""
     including, excluding = tiles["total_including_gaps"], tiles["total_excluding_gaps"]
-    total, fullest = int(including.sum()), int(including.max())
+    total, fullest = tiles.total("total_including_gaps"), int(including.max())
+    total_excluding = tiles.total("total_excluding_gaps")
     return {
         "memory.total_including_gaps": total,
-        "memory.total_excluding_gaps": int(excluding.sum()),
+        "memory.total_excluding_gaps": total_excluding,
         "memory.tile_max_including_gaps": fullest,
         "memory.tile_max_excluding_gaps": int(excluding.max()),
         "memory.tile_mean_including_gaps": total / len(including),
         "memory.tile_p99_including_gaps": float(np.percentile(including, 99)),
-        "memory.gaps": total - int(excluding.sum()),
+        "memory.gaps": total - total_excluding,
         "memory.tile_balance": total / len(including) / fullest if fullest else None,
-        "memory.tiles_out_of_memory": len(tiles.out_of_memory),
+        "memory.tiles_out_of_memory": None if tiles.bytes_per_tile is None else len(tiles.out_of_memory),
         "memory.overflowed": tiles.total("overflowed_including_gaps"),
         "memory.ipu_max_including_gaps": max(tiles.bytes_by_ipu.values(), default=None),
         "memory.used_fraction": _of_capacity(total, target),
@@ -214,7 +215,7 @@ def archive_metrics(source: TableSource) -> Known:
     loaded = integers(source.arrow("archive_tiles", ["loaded_bytes"]).column(0))
     return {
         "archive.num_tiles": len(loaded),
-        "archive.loaded_bytes": int(loaded.sum()),
+        "archive.loaded_bytes": exact_sum(loaded),
         "archive.tile_max_loaded_bytes": int(loaded.max()),
     }
 

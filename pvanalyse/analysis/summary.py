@@ -67,6 +67,7 @@ class MemorySummary:
     """Memory of all tiles; ``capacity`` and ``fits`` are None when the target was not captured."""
 
     fits: bool
+    tiles_out_of_memory: int
     capacity: int | None
     bytes_per_tile: int | None
     num_tiles: int
@@ -243,6 +244,7 @@ def _memory(source: TableSource, tiles: TileMemory, target: Mapping[str, Any]) -
     total = sum(categories.non_overlapped.values())
     return MemorySummary(
         fits=not len(tiles.out_of_memory),
+        tiles_out_of_memory=len(tiles.out_of_memory),
         capacity=target.get("num_tiles", 0) * target.get("bytes_per_tile", 0) or None,
         bytes_per_tile=tiles.bytes_per_tile,
         num_tiles=len(tiles["tile"]),

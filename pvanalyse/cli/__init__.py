@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except PvanalyseError as error:
-        from pvanalyse.render.document import printable_lines
+        from pvanalyse.names import printable_lines
 
         click.echo(f"pvanalyse: {printable_lines(str(error))}", err=True)
         return error.exit_code

@@ -61,7 +61,7 @@ class Output:
         """Raise UsageError when a file cannot be written there, or is there and ``--force`` was not given."""
         if path.is_dir():
             raise UsageError(f"{path}: is a directory, name a file to write")
-        if path.exists() and not self.force:
+        if path.is_file() and not self.force:
             raise UsageError(f"{path}: exists already; --force overwrites it")
         if not path.parent.is_dir():
             raise UsageError(f"{path}: there is no directory '{path.parent}'")
@@ -83,7 +83,7 @@ class Output:
 
     def note(self, sentences: Sequence[str]) -> None:
         """Say something beside the answer, on standard error."""
-        from pvanalyse.render.document import printable_lines
+        from pvanalyse.names import printable_lines
 
         if not self.quiet:
             for sentence in sentences:
@@ -218,11 +218,15 @@ def _make_encodable(out: TextIO) -> None:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.part")
+    """Write a file whole or not at all; a symbolic link's target, a pipe or a device is written where it is."""
+    target = path.resolve() if path.is_symlink() else path
+    in_place = target.exists() and not target.is_file()
+    written = target if in_place else target.with_name(f".{target.name}.part")
     try:
-        temporary.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
-        temporary.replace(path)
+        written.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
+        if not in_place:
+            written.replace(target)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        if not in_place:
+            written.unlink(missing_ok=True)
         raise UnreadableFile(path, f"cannot be written ({error.strerror})") from None

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import json
 import math
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from os import PathLike
@@ -44,10 +45,8 @@ _STRINGS = "stringTable"
 _STRINGS_KEY = b"\x6bstringTable"  # the key as CBOR
 _NUMBERS = {"debug_context_id": "id", "parent_id": "parentId", "line": "lineNumber"}  # columns and their keys
 _REFERENCES = {"name": "name", "layer": "layer", "file": "fileName", "function": "functionName"}
-_INTEGER_OR_NONE = {int, type(None)}
 
 _INLINE = 1 << 32  # references from here on count the texts that stand in the contexts themselves
-_ROWS = 1 << 13  # of integers, collected as Python objects before they become an Arrow array
 _CHUNK_BYTES = 8 << 20  # of text in a chunk of a column
 _NAME_BYTES = 256 << 20  # names may take this much …
 _NAME_GROWTH = 32  # … and this times the file's size; they share the strings, so a small file can ask for a lot
@@ -131,7 +130,7 @@ def find_cycles(contexts: pa.Table) -> list[list[int]]:
         The ids of each cycle, from child to parent, starting with its smallest; the cycles ordered by that.
     """
     ids, first_rows = _first_rows(contexts)
-    parents = _without_nulls(contexts["parent_id"])[first_rows]
+    parents: _Integers = pc.fill_null(contexts["parent_id"], -1).to_numpy()[first_rows]
     # Where each context's parent is among `ids`; roots lead to a place after the last, which leads to itself
     place = np.searchsorted(ids, parents)
     known = (parents >= 0) & (place < len(ids))
@@ -249,33 +248,24 @@ def _count_from_ends(file: CborFile) -> int | None:
 
 
 class _Numbers:
-    """Integers on their way to numpy; −1 stands for what is not an integer of 0 … 2⁶³ − 1."""
+    """Integers on their way to numpy; a negative one stands for what is not an integer of 0 … 2⁶³ − 1."""
 
     def __init__(self) -> None:
-        self._pending: list[Any] = []
-        self._chunks: list[pa.Array] = []
+        self._values = array("q")
 
     def extend(self, values: list[Any]) -> None:
-        if not set(map(type, values)) <= _INTEGER_OR_NONE:
-            values = [value if type(value) is int else None for value in values]
-        self._pending += values
-        if len(self._pending) >= _ROWS:
-            self._flush()
-
-    def _flush(self) -> None:
         try:
-            array = pa.array(self._pending, pa.int64())
+            # An array takes booleans as integers
+            if set(map(type, values)) == {int}:
+                self._values.fromlist(values)
+                return
         except OverflowError:
-            array = pa.array([v if v is not None and 0 <= v < 1 << 63 else None for v in self._pending], pa.int64())
-        self._chunks.append(array)
-        self._pending.clear()
+            pass
+        self._values.extend(v if type(v) is int and 0 <= v < 1 << 63 else -1 for v in values)
 
     def finish(self) -> _Integers:
-        """Return all integers, and keep none."""
-        self._flush()
-        values = _without_nulls(pa.chunked_array(self._chunks))
-        self._chunks.clear()
-        return values
+        """Return all integers, −1 for each that is missing."""
+        return np.maximum(np.frombuffer(self._values, np.int64), -1)
 
 
 class _References:
@@ -294,17 +284,19 @@ class _References:
     def extend(self, values: list[Any]) -> None:
         kinds = set(map(type, values))
         if kinds == {str}:
-            inline = self._inline
-            self._numbers.extend([inline.get(value) or self._reference(value) for value in values])
-        elif kinds <= _INTEGER_OR_NONE and max(filter(None, values), default=0) < _INLINE:
-            self._numbers.extend(values)
+            references = list(map(self._inline.get, values))
+            if None in references:
+                references = list(map(self._reference, values))
+        elif kinds == {int} and max(values) < _INLINE:
+            references = values
         else:
-            self._numbers.extend([self._reference(value) for value in values])
+            references = list(map(self._reference, values))
+        self._numbers.extend(references)
 
-    def _reference(self, value: Any) -> int | None:
+    def _reference(self, value: Any) -> int:
         if type(value) is str:
             return self._inline.setdefault(value, _INLINE + len(self._inline))
-        return value if type(value) is int and value < _INLINE else None
+        return value if type(value) is int and value < _INLINE else -1
 
     def finish(self, num_strings: int) -> _Integers:
         """Return for every row where its text is: in the string table, or after it among the inline texts; or −1."""
@@ -395,22 +387,16 @@ class _Contexts:
         num_strings = sum(map(len, strings))
         texts = pa.concat_arrays([*strings, _texts_or_null(self._inline)])
         strings.clear()
-        arrays: dict[str, pa.Array | pa.ChunkedArray] = {}
+        columns: dict[str, pa.Array | pa.ChunkedArray] = {}
         for name in schema.names:
             if name in _NUMBERS:
-                arrays[name] = _with_nulls(numbers[_NUMBERS[name]])
-            elif name in _REFERENCES and name not in arrays:
+                columns[name] = _with_nulls(numbers[_NUMBERS[name]])
+            elif name in _REFERENCES and name not in columns:
                 places = self._references[_REFERENCES[name]].finish(num_strings)
-                arrays[name] = _names(texts, places, file) if name == "name" else _category(texts, places)
-            elif self._fields is not None and name not in arrays:
-                arrays[name] = self._fields.finish()
-        return pa.Table.from_arrays([arrays[name] for name in schema.names], schema=schema)
-
-
-def _without_nulls(array: pa.Array | pa.ChunkedArray) -> _Integers:
-    """Return integers as numpy, with −1 for null and for all negative ones."""
-    values: _Integers = pc.fill_null(array, -1).to_numpy()
-    return np.maximum(values, -1)
+                columns[name] = _names(texts, places, file) if name == "name" else _category(texts, places)
+            elif self._fields is not None and name not in columns:
+                columns[name] = self._fields.finish()
+        return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
 
 
 def _with_nulls(values: _Integers) -> pa.Array:

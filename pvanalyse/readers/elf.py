@@ -209,7 +209,7 @@ class Table:
     counts
         How many rows each file has.
     rows
-        Structured, the files' rows one after the other.
+        Structured, in the byte order of this machine; the files' rows one after the other.
     """
 
     files: Sequence[ElfFile]
@@ -267,7 +267,8 @@ def _gather(files: Sequence[ElfFile], what: str, extents: Sequence[tuple[int, in
     for file, (offset, count) in zip(files, extents, strict=True):
         if count:
             file.append(what, offset, count * dtype.itemsize, raw)
-    return Table(files, np.array([count for _, count in extents], np.int64), np.frombuffer(raw, dtype))
+    rows = np.frombuffer(raw, dtype).astype(dtype.newbyteorder("="), copy=False)
+    return Table(files, np.array([count for _, count in extents], np.int64), rows)
 
 
 def loaded_bytes(segments: Table) -> Int64s:

@@ -78,12 +78,17 @@ class StringTables:
         distinct_strings = apart.indices.to_numpy()[strings].astype(np.int64)
         keys = pa.array(distinct_strings << 32 | (starts - begins[strings])).dictionary_encode()
         distinct = keys.dictionary.to_numpy()
-        whole = apart.dictionary.take(pa.array(distinct >> 32))
+        used, which = np.unique(distinct >> 32, return_inverse=True)
+        whole = apart.dictionary.take(pa.array(used))
         cut = distinct & 0xFFFFFFFF
-        self._check_growth(int(pc.sum(pc.binary_length(whole)).as_py() or 0) - int(cut.sum()), tables, damaged)
+        size = int(np.sum(pc.binary_length(whole).to_numpy()[which] - cut - 1))
+        if size > min(_MOST_BYTES_PER_BYTE * len(raw) + 4096, _MOST_BYTES):
+            largest = np.bincount(tables, ends[strings] - starts).argmax()
+            raise damaged(int(largest), f"the names of its sections or symbols would take up {size:,} bytes")
+        spelled = whole.to_pylist()
         texts = [
-            string[begin:-1].decode("utf-8", "backslashreplace")
-            for string, begin in zip(whole.to_pylist(), cut.tolist(), strict=True)
+            spelled[string][begin:-1].decode("utf-8", "backslashreplace")
+            for string, begin in zip(which.tolist(), cut.tolist(), strict=True)
         ]
         return encoded(keys.indices.to_numpy(), texts)
 
@@ -104,10 +109,6 @@ class StringTables:
         running_on = np.flatnonzero((ends == table_ends[tables]) & ~is_empty[tables])
         if len(running_on):
             raise damaged(int(tables[running_on[0]]), "the last name of a string table does not end")
-
-    def _check_growth(self, size: int, tables: Int64s, damaged: Callable[[int, str], UnreadableFile]) -> None:
-        if size > min(_MOST_BYTES_PER_BYTE * len(self._bytes) + 4096, _MOST_BYTES):
-            raise damaged(int(tables[0]), f"the names in the string tables would take up {size:,} bytes")
 
 
 def encoded(codes: npt.NDArray[np.integer], texts: Sequence[str]) -> pa.DictionaryArray:

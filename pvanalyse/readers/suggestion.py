@@ -94,8 +94,8 @@ def _blocks(matches: Sequence[Match]) -> Iterator[str]:
         yield f'{mark}query = """'
         yield f"{mark}SELECT"
         selected = [f"  {quote_identifier(stored.name)} AS {ours}" for ours, stored in match.columns.items()]
-        yield from (mark + _escape(line) + comma for line, comma in _with_commas(selected))
-        yield mark + _escape(f"FROM {quote_identifier(match.table.name)}")
+        yield from (mark + _multiline(line) + comma for line, comma in _with_commas(selected))
+        yield mark + _multiline(f"FROM {quote_identifier(match.table.name)}")
         yield f'{mark}"""'
         # Without an order, columns that are read at different times may not belong together.
         order = match.table.key or [stored.name for stored in match.columns.values()]
@@ -191,15 +191,18 @@ def _singular(word: str) -> str:
 
 def _string(text: str) -> str:
     """Write a TOML basic string."""
-    return f'"{_escape(text)}"' if '"' not in text else '"' + _escape(text).replace('"', '\\"') + '"'
+    return '"' + _escape(text.replace("\\", "\\\\").replace('"', '\\"')) + '"'
+
+
+def _multiline(text: str) -> str:
+    """Write a part of a TOML multi-line string, in which a quote may stand, but not three."""
+    return _escape(text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"'))
 
 
 def _escape(text: str) -> str:
-    """Escape what TOML does not allow in a string; quotes stay, which multi-line strings allow."""
-    escaped = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    return "".join(
-        c if c.isprintable() else f"\\u{ord(c):04x}" if ord(c) < 0x10000 else f"\\U{ord(c):08x}" for c in escaped
-    )
+    """Escape the characters that TOML allows in no string."""
+    escapes = (c if c.isprintable() else f"\\u{ord(c):04x}" if ord(c) < 0x10000 else f"\\U{ord(c):08x}" for c in text)
+    return "".join(escapes)
 
 
 def _comment(text: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from pvanalyse import units
+from pvanalyse.names import printable
 
 
 class Unit(Enum):
@@ -39,7 +39,10 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column of a grid; ``key`` is its name in machine formats, where it ends in its unit as columns do."""
+    """A column of a grid.
+
+    ``key`` is its name in machine formats, where it ends in its unit as columns do; without one it is for people only.
+    """
 
     label: str
     key: str
@@ -53,6 +56,12 @@ class Grid:
     title: str
     fields: Sequence[Field]
     rows: Sequence[Sequence[Value]]
+
+    def for_people(self) -> Grid:
+        """Return the table without the columns that have nothing to say, the first always kept."""
+        kept = [at for at in range(len(self.fields)) if not at or any(row[at] not in (None, "") for row in self.rows)]
+        rows = [[row[at] for at in kept] for row in self.rows]
+        return Grid(self.title, [self.fields[at] for at in kept], rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,32 +130,3 @@ def formatter(byte_units: units.ByteUnits) -> Formatter:
         return numbers[unit](value) if unit in numbers else str(value)
 
     return write
-
-
-def printable(text: str) -> str:
-    """Return a name from a report so that no terminal or page obeys what is in it.
-
-    Control characters, bidirectional marks, lone surrogates and line breaks are written as escapes.
-    """
-    if text.isprintable():
-        return text
-    return "".join(char if unicodedata.category(char)[0] not in "CZ" or char == " " else _escape(char) for char in text)
-
-
-def printable_lines(text: str) -> str:
-    """Return :func:`printable` text that keeps its line breaks."""
-    return "\n".join(printable(line) for line in text.split("\n"))
-
-
-def shorten(text: str, width: int) -> str:
-    """Cut a long name in the middle, where names of programs say least."""
-    if len(text) <= width or width < 5:
-        return text
-    tail = (width - 1) * 3 // 5
-    return f"{text[: width - 1 - tail]}…{text[-tail:]}"
-
-
-def _escape(char: str) -> str:
-    if "\udc80" <= char <= "\udcff":  # a byte of a file name that is not UTF-8
-        return f"\\x{ord(char) - 0xDC00:02x}"
-    return char.encode("unicode_escape").decode("ascii")

@@ -21,22 +21,22 @@ def render_html(document: Document) -> str:
 
 
 def _section(section: Section, write: Formatter) -> Iterator[str]:
-    yield f"<details open><summary><b>{escape(section.title)}</b></summary>"
+    yield f"<details open><summary><b>{_text(section.title, write)}</b></summary>"
     if section.facts:
-        rows = ((fact.label, write(fact.value, fact.unit)) for fact in section.facts)
-        yield "<table>" + "".join(f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows) + "</table>"
-    yield from (_grid(grid, write) for grid in section.grids if grid.rows)
+        rows = ((_text(fact.label, write), escape(write(fact.value, fact.unit))) for fact in section.facts)
+        yield "<table>" + "".join(f"<tr><th>{label}</th><td>{value}</td></tr>" for label, value in rows) + "</table>"
+    yield from (_grid(grid.for_people(), write) for grid in section.grids if grid.rows)
     yield from (f"<p>{_text(sentence, write)}</p>" for sentence in section.sentences)
     yield "</details>"
 
 
 def _grid(grid: Grid, write: Formatter) -> str:
-    head = "".join(f"<th>{escape(field.label)}</th>" for field in grid.fields)
+    head = "".join(f"<th>{_text(field.label, write)}</th>" for field in grid.fields)
     body = "".join(
         "<tr>" + "".join(_cell(write(v, f.unit), f.unit) for v, f in zip(row, grid.fields, strict=True)) + "</tr>"
         for row in grid.rows
     )
-    caption = f"<caption>{escape(grid.title)}</caption>" if grid.title else ""
+    caption = f"<caption>{_text(grid.title, write)}</caption>" if grid.title else ""
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 

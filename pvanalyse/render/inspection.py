@@ -16,6 +16,21 @@ _FIELDS = [
     Field("Looks like", "looks_like"),
 ]
 
+_STORAGE_CLASSES = ("integer", "real", "text", "blob", "null")
+_CSV_FIELDS = [
+    Field("Table", "table"),
+    Field("Kind", "kind"),
+    Field("Rows", "rows", Unit.COUNT),
+    Field("Looked at", "sampled", Unit.COUNT),
+    Field("Column", "column"),
+    Field("Declared", "declared"),
+    *(Field(name, name, Unit.COUNT) for name in _STORAGE_CLASSES),
+    Field("Smallest BLOB", "smallest_blob_bytes", Unit.BYTES),
+    Field("Largest BLOB", "largest_blob_bytes", Unit.BYTES),
+    Field("Packed", "packed"),
+    Field("Values", "values", Unit.COUNT),
+]
+
 
 def inspection_document(facts: DatabaseFacts) -> Document:
     """Return a description as a document."""
@@ -29,13 +44,23 @@ def inspection_document(facts: DatabaseFacts) -> Document:
         Fact("Tables", len(facts.tables), Unit.COUNT),
     ]
     data = asdict(facts) | {"path": str(facts.path)}
-    return Document(str(facts.path), [Section("SQLite database", about), *map(_table, facts.tables)], data)
+    sections = [Section("SQLite database", about), *map(_table, facts.tables)]
+    rows = [_csv_row(table, column) for table in facts.tables for column in table.columns]
+    return Document(str(facts.path), sections, data, grid=Grid("", _CSV_FIELDS, rows))
+
+
+def _csv_row(table: TableFacts, column: ColumnFacts) -> tuple[Value, ...]:
+    blobs = column.blobs
+    sizes = (blobs.smallest, blobs.largest, blobs.packed, blobs.values or None) if blobs else (None, None, "", None)
+    found = (column.found.get(name, 0) for name in _STORAGE_CLASSES)
+    return table.name, table.kind, table.rows, table.sampled, column.name, column.declared, *found, *sizes
 
 
 def _table(table: TableFacts) -> Section:
     seen = f", of which {table.sampled:,} were looked at" if table.sampled < table.rows else ""
     rows = [_column(column) for column in table.columns]
-    return Section(f"{table.kind} {table.name}: {table.rows:,} rows{seen}", grids=[Grid("", _FIELDS, rows)])
+    count = "1 row" if table.rows == 1 else f"{table.rows:,} rows"
+    return Section(f"{table.kind} {table.name}: {count}{seen}", grids=[Grid("", _FIELDS, rows)])
 
 
 def _column(column: ColumnFacts) -> tuple[Value, ...]:

@@ -51,7 +51,7 @@ def _report(report: ReportFiles) -> Section:
         Fact("TensorFlow cluster", report.cluster),
         Fact("Made", report.created.isoformat(" ") if report.created else ""),
         Fact("Process", report.process_id),
-        Fact("Debug info", _debug_info(report)),
+        Fact("Debug info", str(report.debug_info) if report.debug_info_origin == "parent" else ""),
     ]
     rows = [(file.name, file.bytes, file.kind.value, file.note) for file in (*report.files, *report.leftovers)]
     kept = [fact for fact in facts if fact.value not in ("", None)]

@@ -31,27 +31,32 @@ def _finite(data: Any) -> Any:
 
 
 def render_csv(document: Document, out: TextIO, _write: Formatter) -> None:
-    """Write the document as one CSV table (RFC 4180): its own table, or a row per value when it has several."""
+    """Write the document as one CSV table (RFC 4180): its own table, or a row per value when it has several.
+
+    A row per value says the section, what the item is (``by``, the first column of its table, such as ``tile``) and
+    which, then field, value and unit.
+    """
     writer = csv.writer(out, lineterminator="\r\n")
     if document.grid is not None:
         writer.writerow([field.key for field in document.grid.fields])
-        writer.writerows([_cell(value) for value in row] for row in document.grid.rows)
+        writer.writerows(map(_cell, row) for row in document.grid.rows)
         return
-    writer.writerow(["section", "item", "field", "value", "unit"])
+    writer.writerow(["section", "by", "item", "field", "value", "unit"])
     writer.writerows(_long(document))
 
 
 def _long(document: Document) -> Iterator[list[Value]]:
     for section in document.sections:
         for fact in section.facts:
-            yield [section.title, fact.label, "", _cell(fact.value), fact.unit.value]
+            yield [_cell(section.title), "", _cell(fact.label), "", _cell(fact.value), fact.unit.value]
         for grid in section.grids:
-            for row in grid.rows:
-                name, *values = row
-                for field, value in zip(list(grid.fields)[1:], values, strict=True):
-                    yield [section.title, _cell(name), field.key, _cell(value), field.unit.value]
+            first, *fields = grid.fields
+            for item, *values in grid.rows:
+                of = [_cell(section.title), first.key, _cell(item)]
+                cells = zip(fields, values, strict=True)
+                yield from ([*of, f.key, _cell(value), f.unit.value] for f, value in cells if f.key)
         for sentence in section.sentences:
-            yield [section.title, "", "", sentence, ""]
+            yield [_cell(section.title), "", "", "", _cell(sentence), ""]
 
 
 def _cell(value: Value) -> Value:

@@ -60,8 +60,8 @@ _LIVENESS = (
     ("liveness.peak", "Peak of all replicas, with always live", Unit.BYTES),
     ("liveness.peak_fraction", "Share of all memory", Unit.FRACTION),
     ("liveness.peak_not_always_live", "Not always live at the peak, one replica", Unit.BYTES),
-    ("liveness.peak_step", "At step", Unit.COUNT),
-    ("liveness.num_steps", "Of steps", Unit.COUNT),
+    ("liveness.peak_step", "Peak at step", Unit.COUNT),
+    ("liveness.num_steps", "Steps", Unit.COUNT),
 )
 _EXECUTION = (
     ("execution.num_runs", "Runs", Unit.COUNT),
@@ -130,15 +130,16 @@ def _verdict(summary: Summary, byte_units: ByteUnits) -> tuple[str, bool]:
         return format_bytes(value, byte_units)
 
     top = memory.fullest[0]
+    if memory.fits and not memory.bytes_per_tile:
+        sentence = f"No tile overflows; the fullest, {top.tile}, uses {size(top.including_gaps)}"
+        return f"{sentence} (the size of a tile's memory was not captured).", False
     if memory.fits:
-        of = f" of {size(memory.bytes_per_tile)}" if memory.bytes_per_tile else ""
-        share = f" ({format_fraction(top.including_gaps / memory.bytes_per_tile)})" if memory.bytes_per_tile else ""
-        return f"Fits: the fullest tile, {top.tile}, uses {size(top.including_gaps)}{of}{share}.", False
-    out = memory.metrics["memory.tiles_out_of_memory"]
+        of = f"{size(memory.bytes_per_tile)} ({format_fraction(top.including_gaps / memory.bytes_per_tile)})"
+        return f"Fits: the fullest tile, {top.tile}, uses {size(top.including_gaps)} of {of}.", False
     worst = max(memory.fullest, key=lambda tile: tile.over)
     reason = f"; most of it is {', '.join(list(worst.categories)[:2])}" if worst.categories else ""
     sentence = (
-        f"OUT OF MEMORY: {out:,} of {memory.num_tiles:,} tiles do not fit; tile {worst.tile} is over by "
+        f"OUT OF MEMORY: {memory.tiles_out_of_memory:,} of {memory.num_tiles:,} tiles do not fit; tile {worst.tile} is over by "
         f"{size(worst.over)}{reason}."
     )
     return sentence, True
@@ -190,7 +191,7 @@ def _memory(memory: MemorySummary) -> Section:
         Field("Including gaps", "including_gaps_bytes", Unit.BYTES),
         Field("Excluding gaps", "excluding_gaps_bytes", Unit.BYTES),
         *([Field("Over", "over_bytes", Unit.BYTES)] if over else []),
-        Field("Filled by", "filled_by"),
+        Field("Filled by", ""),
     ]
     ipu_fields = [
         Field("IPU", "ipu", Unit.COUNT),
@@ -199,7 +200,7 @@ def _memory(memory: MemorySummary) -> Section:
     ]
     category_fields = [
         Field("Category", "category"),
-        Field("Bytes", "bytes", Unit.BYTES),
+        Field("Not overlapped", "bytes", Unit.BYTES),
         Field("Share", "fraction", Unit.FRACTION),
         Field("Overlapped", "overlapped_bytes", Unit.BYTES),
     ]
@@ -229,8 +230,8 @@ def _tile_row(tile: FullTile, over: bool) -> tuple[Value, ...]:
 def _liveness(liveness: LivenessSummary) -> Section:
     facts = _facts(liveness.metrics, _LIVENESS)
     if liveness.program or liveness.program_type:
-        facts.append(Fact("In program", f"{liveness.program_type} {liveness.program or '(no name)'}"))
-    fields = [Field("Variable", "name"), Field("Bytes, one replica", "bytes", Unit.BYTES)]
+        facts.append(Fact("Peak in program", f"{liveness.program_type} {liveness.program or '(no name)'}"))
+    fields = [Field("Variable", "name"), Field("Size, one replica", "bytes", Unit.BYTES)]
     rows = [(variable.name, variable.bytes) for variable in liveness.variables]
     title = f"Largest of {liveness.num_variables:,} variables live at the peak"
     return Section("Liveness", facts, [Grid(title, fields, rows)])
