@@ -69,9 +69,12 @@ def contents(directory: Path) -> dict[str, tuple[int, bytes]]:
 
 
 def run_without_trace(command_line: CommandLine, command: str, report: Path) -> Outcome:
-    """Run a command and see that it leaves the report as it was; answers do not depend on where the report is."""
+    """Run a command and see that it leaves the report as it was; answers do not depend on where the report is.
+
+    Quiet, because on a busy machine a command may otherwise remark that it is still reading.
+    """
     before = contents(report)
-    outcome = command_line.run(command, report)
+    outcome = command_line.run(command, "--quiet", report)
     assert contents(report) == before
     return replace(outcome, stdout=outcome.stdout.replace(str(report), "REPORT"))
 
@@ -85,10 +88,10 @@ def assert_refused(outcome: Outcome, name: str) -> None:
 
 
 def assert_refused_or_answered(outcome: Outcome, name: str) -> None:
-    """Refused as above; or an answer on stdout, with at most remarks on stderr."""
+    """Refused as above; or an answer on stdout and, as it is quiet, nothing on stderr."""
     if outcome.code == 0:
-        assert "Traceback" not in outcome.stderr
         assert outcome.stdout
+        assert outcome.stderr == ""
     else:
         assert_refused(outcome, name)
 
@@ -234,7 +237,7 @@ def test_file_without_permission_is_named(
     if prefix and not can_withhold(prefix, report / name):
         pytest.skip("this user may read every file, and setpriv cannot take that away")
     # WHEN a command is run
-    argv = [*prefix, sys.executable, "-m", "pvanalyse", command, str(report)]
+    argv = [*prefix, sys.executable, "-m", "pvanalyse", command, "--quiet", str(report)]
     done = subprocess.run(argv, capture_output=True, text=True, env=environment(), timeout=120, check=False)
     outcome = Outcome(done.returncode, done.stdout.replace(str(report), "REPORT"), done.stderr)
     # THEN it is refused, or the command has no use for that file

@@ -105,3 +105,11 @@ def test_top_level_is_as_agreed() -> None:
     assert {name for name in top if not name.startswith(".")} <= {
         "LICENSE", "README.md", "notebooks", "pvanalyse", "pyproject.toml", "sample_reports", "tests",
     }  # fmt: skip
+
+
+def test_the_readme_lists_every_metric() -> None:
+    from pvanalyse.analysis.metrics import CATALOGUE
+
+    rows = [f"| `{spec.name}` | {spec.unit} | {spec.doc} |" for spec in CATALOGUE]
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert "\n".join(["| metric | unit | |", "|---|---|---|", *rows]) in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -152,37 +153,43 @@ class _Progress:
         self._out = out
         self._lock = threading.Lock()
         self._status: Any = None
-        self._current = ""
-        self._slow = False
-        self._timer = threading.Timer(_SLOW_SECONDS, self._start)
-        self._timer.daemon = True
-        self._timer.start()
+        self._table = ""
+        self._since = 0.0
+        self._told = True
+        # A terminal shows that something is going on even while the first batch is being read.
+        self._timer = threading.Timer(_SLOW_SECONDS, self._start) if out.isatty() else None
+        if self._timer is not None:
+            self._timer.daemon = True
+            self._timer.start()
 
     def update(self, table: str, rows: int) -> None:
         with self._lock:
-            changed, self._current = table != self._current, table
             if self._status is not None:
                 self._status.update(f"reading {table}: {rows:,}")
-            elif self._slow and changed:
-                self._out.write(f"pvanalyse: reading {table} …\n")
+            elif self._timer is None:
+                self._log(table)
+            self._table = table
 
     def stop(self) -> None:
-        self._timer.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         with self._lock:
-            self._slow = False
             if self._status is not None:
                 self._status.stop()
 
-    def _start(self) -> None:
-        with self._lock:
-            if self._out.isatty():
-                from rich.console import Console
+    def _log(self, table: str) -> None:
+        if table != self._table:
+            self._since, self._told = time.monotonic(), False
+        elif not self._told and time.monotonic() - self._since > _SLOW_SECONDS:
+            self._told = True
+            self._out.write(f"pvanalyse: reading {table} …\n")
 
-                self._status = Console(file=self._out).status(f"reading {self._current or 'the report'} …")
-                self._status.start()
-            else:
-                self._slow = True
-                self._out.write(f"pvanalyse: reading {self._current or 'the report'} …\n")
+    def _start(self) -> None:
+        from rich.console import Console
+
+        with self._lock:
+            self._status = Console(file=self._out).status(f"reading {self._table or 'the report'} …")
+            self._status.start()
 
 
 def _destinations(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[Destination, ...]:

@@ -182,14 +182,15 @@ def _batches(executables: Sequence[Executable]) -> Iterator[Int64s]:
 def _read_tiles(batch: Sequence[Executable]) -> Rows:
     files = [executable.elf for executable in batch]
     layout = files[0].layout
+    machines = np.array([file.machine for file in files], np.int64)
     flags = np.array([file.flags for file in files], np.int64)
     columns = [
         _tiles_of(batch),
         [executable.name for executable in batch],
-        category(flags, partial(elf_names.architecture, layout.machine)),
+        category(machines << 32 | flags, lambda both: elf_names.architecture(both >> 32, both & 0xFFFFFFFF)),
         np.full(len(batch), layout.elf_class),
         encoded(np.zeros(len(batch), np.int32), [layout.byte_order]),
-        np.full(len(batch), layout.machine),
+        machines,
         flags,
         np.array([file.num_segments for file in files], np.int64),
         np.array([file.num_sections for file in files], np.int64),

@@ -29,7 +29,6 @@ _CLASSES = {1: 32, 2: 64}
 _BYTE_ORDERS = {1: "little", 2: "big"}
 _PREFIX = {"little": "<", "big": ">"}
 
-# e_type e_machine e_version e_entry e_phoff e_shoff e_flags e_ehsize e_phentsize e_phnum e_shentsize e_shnum e_shstrndx
 _HEADER = {32: "HHIIIIIHHHHHH", 64: "HHIQQQIHHHHHH"}
 _IDENT_SIZE = 16
 _EXTENDED = 0xFFFF  # PN_XNUM and SHN_XINDEX: the number did not fit and stands elsewhere
@@ -59,16 +58,15 @@ class Source(Protocol):
 
 
 class Layout(NamedTuple):
-    """What decides how an ELF file's bytes are read (class and byte order) and named (machine and ABI)."""
+    """What decides how an ELF file's bytes are read (class and byte order) and named (machine and ABI).
+
+    Machines and ABIs without names of their own are all :data:`elf_names.OTHER`, so that there are few layouts.
+    """
 
     elf_class: int
     byte_order: str
     machine: int
     os_abi: int
-
-    def header(self) -> struct.Struct:
-        """Return the file header after ``e_ident``."""
-        return _header(self.elf_class, self.byte_order)
 
     def segment(self) -> np.dtype[np.void]:
         """Return the dtype of a program header."""
@@ -94,6 +92,24 @@ def _dtype(fields: str, byte_order: str) -> np.dtype[np.void]:
     return np.dtype([(name, _PREFIX[byte_order] + kind) for name, kind in pairs])
 
 
+class _Header(NamedTuple):
+    """The header after ``e_ident``, as it stands in the file."""
+
+    kind: int
+    machine: int
+    version: int
+    entry: int
+    segments: int  # e_phoff
+    sections: int  # e_shoff
+    flags: int
+    size: int
+    segment_size: int
+    num_segments: int
+    section_size: int
+    num_sections: int
+    names_section: int
+
+
 class ElfFile(NamedTuple):
     """The header of one ELF file, with the extended numbers resolved.
 
@@ -102,6 +118,7 @@ class ElfFile(NamedTuple):
 
     source: Source
     layout: Layout
+    machine: int
     flags: int
     segments_offset: int
     num_segments: int
@@ -136,46 +153,43 @@ def read_header(source: Source) -> ElfFile | None:
         if len(view) < _IDENT_SIZE or view[4] not in _CLASSES or view[5] not in _BYTE_ORDERS:
             raise source.damaged(f"an ELF file with an impossible header ({bytes(view[:_IDENT_SIZE]).hex(' ')})")
         elf_class, byte_order = _CLASSES[view[4]], _BYTE_ORDERS[view[5]]
-        header = _header(elf_class, byte_order)
-        _check_within(source, "ELF header", _IDENT_SIZE, header.size, len(view))
-        (
-            _,
-            machine,
-            _,
-            _,
-            segments,
-            sections,
-            flags,
-            _,
-            segment_size,
-            num_segments,
-            section_size,
-            num_sections,
-            names,
-        ) = header.unpack_from(view, _IDENT_SIZE)
-        layout = Layout(elf_class, byte_order, machine, view[7])
-        num_segments, num_sections, names = _resolve_numbers(
-            source, view, layout, sections, num_segments, num_sections, names
+        packed = _header(elf_class, byte_order)
+        _check_within(source, "ELF header", _IDENT_SIZE, packed.size, len(view))
+        header = _Header._make(packed.unpack_from(view, _IDENT_SIZE))
+        layout = Layout(elf_class, byte_order, *elf_names.naming(header.machine, view[7]))
+        num_segments, num_sections, names = _resolve_numbers(source, view, layout, header)
+        _check_table(
+            source, "program header", header.segments, num_segments, header.segment_size, layout.segment(), len(view)
         )
-        _check_table(source, "program header", segments, num_segments, segment_size, layout.segment(), len(view))
-        _check_table(source, "section header", sections, num_sections, section_size, layout.section(), len(view))
+        _check_table(
+            source, "section header", header.sections, num_sections, header.section_size, layout.section(), len(view)
+        )
     if names >= max(num_sections, 1):
         raise source.damaged(
             f"section {names:,} should hold the sections' names, but there are {num_sections:,} sections"
         )
-    return ElfFile(source, layout, flags, segments, num_segments, sections, num_sections, names)
+    return ElfFile(
+        source,
+        layout,
+        header.machine,
+        header.flags,
+        header.segments,
+        num_segments,
+        header.sections,
+        num_sections,
+        names,
+    )
 
 
-def _resolve_numbers(
-    source: Source, view: memoryview, layout: Layout, sections: int, num_segments: int, num_sections: int, names: int
-) -> tuple[int, int, int]:
+def _resolve_numbers(source: Source, view: memoryview, layout: Layout, header: _Header) -> tuple[int, int, int]:
     """Return the numbers of segments and sections and the names' section; those that did not fit are in section 0."""
+    num_segments, num_sections, names = header.num_segments, header.num_sections, header.names_section
     is_extended = num_segments == _EXTENDED or names == _EXTENDED or num_sections == 0
-    if not is_extended or not sections:
+    if not is_extended or not header.sections:
         return num_segments, num_sections, names if num_sections else 0
     dtype = layout.section()
-    _check_within(source, "section header 0", sections, dtype.itemsize, len(view))
-    zero = np.frombuffer(view, dtype, 1, sections)[0]
+    _check_within(source, "section header 0", header.sections, dtype.itemsize, len(view))
+    zero = np.frombuffer(view, dtype, 1, header.sections)[0]
     return (
         int(zero["info"]) if num_segments == _EXTENDED else num_segments,
         int(zero["bytes"]) if num_sections == 0 else num_sections,

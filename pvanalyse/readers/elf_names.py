@@ -9,6 +9,7 @@ from __future__ import annotations
 MACHINE_X86_64 = 62
 MACHINE_IPU = 248  # EM_GRAPHCORE_IPU
 ABI_NONE, ABI_GNU, ABI_FREEBSD = 0, 3, 9
+OTHER = -1  # a machine or an ABI without names of its own
 
 LOAD = 1  # PT_LOAD
 SYMBOL_TABLE, SYMBOL_SECTION_INDICES = 2, 18  # SHT_SYMTAB, SHT_SYMTAB_SHNDX
@@ -83,6 +84,14 @@ _SECTION_FLAGS = {
     0x80000000: "E",  # excluded from linking
 }
 _OS_FLAGS, _PROCESSOR_FLAGS = 0x0FF00000, 0xF0000000
+
+
+def naming(machine: int, os_abi: int) -> tuple[int, int]:
+    """Return the machine and ABI as far as they matter to the names here; all others are :data:`OTHER`."""
+    return (
+        machine if machine == MACHINE_X86_64 else OTHER,
+        os_abi if os_abi in (ABI_NONE, ABI_GNU, ABI_FREEBSD) else OTHER,
+    )
 
 
 def architecture(machine: int, flags: int) -> str:

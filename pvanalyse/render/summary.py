@@ -130,19 +130,18 @@ def _verdict(summary: Summary, byte_units: ByteUnits) -> tuple[str, bool]:
         return format_bytes(value, byte_units)
 
     top = memory.fullest[0]
-    if memory.fits and not memory.bytes_per_tile:
-        sentence = f"No tile overflows; the fullest, {top.tile}, uses {size(top.including_gaps)}"
-        return f"{sentence} (the size of a tile's memory was not captured).", False
-    if memory.fits:
+    if memory.fits and memory.bytes_per_tile:
         of = f"{size(memory.bytes_per_tile)} ({format_fraction(top.including_gaps / memory.bytes_per_tile)})"
         return f"Fits: the fullest tile, {top.tile}, uses {size(top.including_gaps)} of {of}.", False
+    if memory.fits:
+        sentence = f"No tile overflows; the fullest, {top.tile}, uses {size(top.including_gaps)}"
+        return f"{sentence} (the size of a tile's memory was not captured).", False
     worst = max(memory.fullest, key=lambda tile: tile.over)
-    reason = f"; most of it is {', '.join(list(worst.categories)[:2])}" if worst.categories else ""
-    sentence = (
-        f"OUT OF MEMORY: {memory.tiles_out_of_memory:,} of {memory.num_tiles:,} tiles do not fit; tile {worst.tile} is over by "
-        f"{size(worst.over)}{reason}."
-    )
-    return sentence, True
+    category, size_of_category = next(iter(worst.categories.items()), ("", 0))
+    share = size_of_category / max(1, sum(worst.categories.values()))
+    reason = f"; {format_fraction(share)} of its bytes are {category}" if category else ""
+    count = f"{memory.tiles_out_of_memory:,} of {memory.num_tiles:,}"
+    return f"OUT OF MEMORY: {count} tiles do not fit; tile {worst.tile} is over by {size(worst.over)}{reason}.", True
 
 
 def _sections(summary: Summary, options: str) -> Iterator[Section]:

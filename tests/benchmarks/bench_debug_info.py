@@ -173,7 +173,7 @@ def _contexts(rng: random.Random, strings: int) -> Iterator[bytes]:
 
 def write_file(path: Path, size: int) -> None:
     """Write a debug.cbor of about `size` bytes: layers and keys as the frameworks record them, values made up."""
-    rng = random.Random(1)  # noqa: S311
+    rng = random.Random(1)
     strings = size // 700
     table = cbor2.dumps([f"bert/encoder/layer_{i % 24}/attention/self/query/MatMul:{i}" for i in range(strings)])
     count = 0
@@ -194,7 +194,7 @@ def write_file(path: Path, size: int) -> None:
 def _measure(code: str, path: Path) -> dict[str, float]:
     command = [sys.executable, "-c", f"{_PROLOGUE}{code}{_EPILOGUE}", str(path)]
     root = str(Path(__file__).parents[2])
-    done = subprocess.run(command, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": root})  # noqa: S603
+    done = subprocess.run(command, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": root})
     result: dict[str, float] = json.loads(done.stdout)
     return result
 

@@ -1,0 +1,77 @@
+"""Standard output and files, as commands write them."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TextIO
+
+from pvanalyse.errors import PvanalyseError, UnreadableFile
+
+_LOOKALIKES = {"─": "-", "…": "~", "×": "x", "–": "-", "µ": "u"}
+_ERRORS = "pvanalyse-lookalikes"
+
+
+def standard_output(*, exact: bool) -> TextIO:
+    """Return standard output, able to write every character.
+
+    Parameters
+    ----------
+    exact
+        For programs: UTF-8 whatever the locale, and line ends as they are given. Otherwise, for people: in the
+        locale's encoding, and a character that it lacks becomes one alike or an escape.
+
+    Raises
+    ------
+    PvanalyseError
+        Standard output was closed before the program began.
+    """
+    out: TextIO | None = sys.stdout
+    if out is None:
+        raise PvanalyseError("standard output is closed")
+    if hasattr(out, "reconfigure"):
+        if exact:
+            out.reconfigure(encoding="utf-8", errors="backslashreplace", newline="")
+        else:
+            codecs.register_error(_ERRORS, _lookalikes)
+            out.reconfigure(errors=_ERRORS)
+    return out
+
+
+def _lookalikes(error: UnicodeError) -> tuple[str | bytes, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    alike = "".join(_LOOKALIKES.get(char, char) for char in error.object[error.start : error.end])
+    return alike.encode("ascii", "backslashreplace").decode("ascii"), error.end
+
+
+def abandon_standard_output() -> None:
+    """Keep Python from complaining at its end about what could not be written."""
+    with suppress(OSError, ValueError, AttributeError):  # not a file, or none
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a regular file whole or not at all; through a link, to where it leads; a pipe or device directly.
+
+    Raises
+    ------
+    UnreadableFile
+        It cannot be written.
+    """
+    place = Path(os.path.realpath(path))
+    direct = place.exists() and not place.is_file()
+    target = place if direct else place.with_name(f".{place.name}.part")
+    try:
+        target.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
+        if not direct:
+            target.replace(place)
+    except OSError as error:
+        raise UnreadableFile(path, f"cannot be written ({error.strerror})") from None
+    finally:
+        if not direct:
+            with suppress(OSError):
+                target.unlink(missing_ok=True)
