@@ -18,161 +18,24 @@ import stat
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from os import PathLike
 from pathlib import Path
 
 from pvanalyse.errors import AmbiguousReport, ReportNotFound, UnreadableFile
 from pvanalyse.names import printable
-from pvanalyse.tables import APP, ARCHIVE, DEBUG_INFO, FRAMEWORK, PROFILE, TRACE_CACHE
+from pvanalyse.report_files import KINDS, FileKind, Remains, ReportFile, ReportFiles, Skipped, Survey
+from pvanalyse.tables import ARCHIVE, DEBUG_INFO, FRAMEWORK, PROFILE, TRACE_CACHE
 
 StrPath = str | PathLike[str]
 
 
-class FileKind(StrEnum):
-    """What a file of a report directory is."""
-
-    PROFILE = "profile"
-    ARCHIVE = "archive"
-    DEBUG_INFO = "debug info"
-    FRAMEWORK = "framework"
-    APP = "app"
-    TRACE_CACHE = "trace cache"
-    LOWERED_VARIABLES = "lowered variables"
-    SERIALISED_GRAPH = "serialised graph"
-    OLD_PROFILE = "old-generation profile"
-    UNFINISHED = "unfinished profile"
-    JOURNAL = "journal"
-
-
-@dataclass(frozen=True, slots=True)
-class ReportFile:
-    """A file that belongs to a report, or is left of one.
-
-    Attributes
-    ----------
-    name, path, kind
-        What it is called, where it is, what it is.
-    bytes
-        Its size; a symbolic link's is that of the file it leads to.
-    note
-        What a person should know about it, or nothing: a phrase that can follow "it is", for leftovers a sentence.
-    """
-
-    name: str
-    path: Path
-    kind: FileKind
-    bytes: int
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ReportFiles:
-    """The files of one report.
-
-    Attributes
-    ----------
-    directory
-        Where they are, spelt as the path that was asked about.
-    files
-        Those that are there and can be looked at, the profile first. A ``debug.cbor`` of the parent is not among them.
-    engine
-        Name of the engine that wrote the report, when the directory is named after it; otherwise empty.
-    cluster
-        Name of TensorFlow's XLA cluster, from framework.json; otherwise empty.
-    created, process_id
-        From the name of a TensorFlow report directory: local time of the machine that wrote it, and its process.
-    debug_info
-        The debug.cbor that belongs to the report.
-    debug_info_origin
-        ``own``, ``symbolic link`` (a link in the directory), ``parent`` (of the parent directory), or empty for none.
-    leftovers
-        Unfinished profiles and database journals in the directory; each one's note says what it means.
-    notes
-        Sentences for a person about what is unusual here and what to do about it.
-    """
-
-    directory: Path
-    files: tuple[ReportFile, ...]
-    engine: str = ""
-    cluster: str = ""
-    created: datetime | None = None
-    process_id: int | None = None
-    debug_info: Path | None = None
-    debug_info_origin: str = ""
-    leftovers: tuple[ReportFile, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    def path_of(self, source: str) -> Path | None:
-        """Return the file that serves as ``source``, a name such as ``profile.pop``, or None when there is none.
-
-        The file's own name may differ: a copy that was renamed, or a debug.cbor of the parent directory.
-        """
-        kind = _KINDS[source]
-        if kind is FileKind.DEBUG_INFO:
-            return self.debug_info
-        return next((file.path for file in self.files if file.kind is kind), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Remains:
-    """A directory that holds no report but something of one.
-
-    Attributes
-    ----------
-    directory
-        Where.
-    files
-        What a crashed run left (``UNFINISHED``, ``JOURNAL``) and profiles of the old generation (``OLD_PROFILE``).
-    notes
-        A sentence on each of them, and on files that cannot be used, such as a link that leads nowhere.
-    """
-
-    directory: Path
-    files: tuple[ReportFile, ...]
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A directory that could not be looked into, and why."""
-
-    directory: Path
-    problem: str
-
-
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """All that was found at or below a path; each part in the order of the paths, parents first."""
-
-    path: Path
-    reports: tuple[ReportFiles, ...]
-    remains: tuple[Remains, ...] = ()
-    skipped: tuple[Skipped, ...] = ()
-
-
-_KINDS = {
-    PROFILE: FileKind.PROFILE,
-    ARCHIVE: FileKind.ARCHIVE,
-    DEBUG_INFO: FileKind.DEBUG_INFO,
-    FRAMEWORK: FileKind.FRAMEWORK,
-    APP: FileKind.APP,
-    TRACE_CACHE: FileKind.TRACE_CACHE,
-    "vars.capnp": FileKind.LOWERED_VARIABLES,
-    "serialized_graph.capnp": FileKind.SERIALISED_GRAPH,
-    "graph.cbor": FileKind.OLD_PROFILE,
-    "execution.cbor": FileKind.OLD_PROFILE,
-    "graph.json": FileKind.OLD_PROFILE,
-    "execution.json": FileKind.OLD_PROFILE,
-    "profile_info.json": FileKind.OLD_PROFILE,
-}
 _MAKES_A_REPORT = (FileKind.PROFILE, FileKind.ARCHIVE, FileKind.TRACE_CACHE)
 _BESIDE_A_REPORT = (FileKind.DEBUG_INFO, FileKind.FRAMEWORK, FileKind.APP)  # say nothing when they are alone
 _DEFAULT_ENGINES = ("inference", "training")
 
 # Other programs write files of these names too, so the names alone say nothing.
 _COMMON_NAMES = frozenset({"graph.json", "execution.json", "profile_info.json"})
-_TELLING_KINDS = (FileKind.ARCHIVE, FileKind.LOWERED_VARIABLES, FileKind.SERIALISED_GRAPH, FileKind.OLD_PROFILE)
+_TELLINGKINDS = (FileKind.ARCHIVE, FileKind.LOWERED_VARIABLES, FileKind.SERIALISED_GRAPH, FileKind.OLD_PROFILE)
 _OLD_KEYS = re.compile(
     rb'"(alwaysLive|bytesPerIPU|bytesPerTile|clockFrequency|computeSetCycles\w*|computeSets|numComputeSets|numIPUs'
     rb'|profilerMode|relativeSyncDelayByTile|tilesPerIPU|vertexTypes)"\s*:'
@@ -310,7 +173,7 @@ def _names(directory: Path) -> list[str]:
 
 
 def _concerns(name: str) -> bool:
-    if name in _KINDS:
+    if name in KINDS:
         return True
     return name.startswith("profile") and bool(_UNFINISHED.fullmatch(name) or _JOURNAL.fullmatch(name))
 
@@ -364,7 +227,7 @@ class _Holding:
     def left(self, directory: Path) -> Remains | None:
         """Return what is worth telling about a directory that holds no report."""
         files = [file for file in self.files if file.kind is FileKind.OLD_PROFILE] + self.leftovers
-        problems = [text for name, text in self.problems.items() if _KINDS.get(name) not in _BESIDE_A_REPORT]
+        problems = [text for name, text in self.problems.items() if KINDS.get(name) not in _BESIDE_A_REPORT]
         notes = [file.note for file in self.leftovers] + problems + _old_generation_note(self.files)
         return Remains(directory, tuple(files), tuple(notes)) if notes else None
 
@@ -372,11 +235,11 @@ class _Holding:
 def _gather(directory: Path, names: Iterable[str]) -> _Holding:
     holding = _Holding()
     present = set(names)
-    for name in _KINDS:
+    for name in KINDS:
         if name in present:
-            _add(holding, directory / name, _KINDS[name])
+            _add(holding, directory / name, KINDS[name])
     _drop_strangers(holding)
-    for name in sorted(present - _KINDS.keys()):
+    for name in sorted(present - KINDS.keys()):
         _add(holding, directory / name, FileKind.UNFINISHED if _UNFINISHED.fullmatch(name) else FileKind.JOURNAL)
     if PROFILE in present and (directory / PROFILE).is_symlink():
         _add_journals(holding, directory / PROFILE)
@@ -405,7 +268,7 @@ def _add(holding: _Holding, path: Path, kind: FileKind) -> None:
 def _drop_strangers(holding: _Holding) -> None:
     """Forget files such as graph.json when nothing says that they are profiles of the old generation."""
     doubtful = [file for file in holding.files if file.name in _COMMON_NAMES]
-    if not doubtful or any(file.kind in _TELLING_KINDS for file in holding.files if file not in doubtful):
+    if not doubtful or any(file.kind in _TELLINGKINDS for file in holding.files if file not in doubtful):
         return
     if not any(_OLD_KEYS.search(_head(file.path)) for file in doubtful):
         holding.files = [file for file in holding.files if file not in doubtful]
@@ -557,9 +420,9 @@ def _report_of_file(path: Path) -> ReportFiles:
     _size(path)
     if not os.access(path, os.R_OK):
         raise UnreadableFile(path, "no permission to read it")
-    if path.name not in _KINDS and path.is_symlink():
+    if path.name not in KINDS and path.is_symlink():
         path = Path(os.path.realpath(path))  # "latest.pop" leads to a profile.pop with its own neighbours
-    kind = _KINDS.get(path.name)
+    kind = KINDS.get(path.name)
     if kind in _MAKES_A_REPORT:
         return _report(path.parent, _gather(path.parent, _names(path.parent)))
     if kind is FileKind.OLD_PROFILE:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from pvanalyse import tables as model
-from pvanalyse.discovery import ReportFiles, resolve_report
+from pvanalyse.discovery import resolve_report
 from pvanalyse.errors import NotCaptured, PvanalyseError
+from pvanalyse.report_files import ReportFiles
 from pvanalyse.tables import TABLES, table
 
 if TYPE_CHECKING:
@@ -196,7 +198,7 @@ class Report:
         UnreadableFile
             The file is damaged.
         """
-        wanted = table(name).select(None if columns is None else list(columns))
+        wanted = self._wanted(name, columns)
         fresh = [column.name for column in wanted if (name, column.name) not in self._columns]
         if fresh:
             batches = list(self.batches(name, fresh))
@@ -207,12 +209,21 @@ class Report:
 
     def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Stream a table in the order of its keys, without keeping it; see :meth:`arrow`."""
-        schema = table(name)
-        reader = self._reader(schema.source)
-        if reader is None or not self.captured(name):
-            raise NotCaptured(name, schema.capture)
+        wanted = [column.name for column in self._wanted(name, columns)]
+        reader = self._reader(table(name).source)
+        assert reader is not None
+        return self._told(name, reader.batches(name, wanted))
+
+    def _wanted(self, name: str, columns: Sequence[str] | None) -> tuple[model.Column, ...]:
+        """Return the columns asked for of a table that was captured."""
+        wanted = table(name).select(None if columns is None else list(columns))
+        if not self.captured(name):
+            raise NotCaptured(name, table(name).capture)
+        return wanted
+
+    def _told(self, name: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = 0
-        for batch in reader.batches(name, columns):
+        for batch in batches:
             yield batch
             rows += batch.num_rows
             self._progress(name, rows)
@@ -277,10 +288,14 @@ class Report:
                 yield f"{format_count(self.count(name))} {name.replace('_', ' ')}"
 
     def _repr_html_(self) -> str:
+        from pvanalyse.render.document import Document
         from pvanalyse.render.html import render_html
         from pvanalyse.render.summary import summary_document
 
-        return render_html(summary_document(self.summary()))
+        try:
+            return render_html(summary_document(self.summary()))
+        except PvanalyseError as error:
+            return render_html(Document("Report that cannot be read", (), None, verdict=str(error), alarming=True))
 
 
 class Tables(Mapping[str, "pd.DataFrame"]):
@@ -295,7 +310,7 @@ class Tables(Mapping[str, "pd.DataFrame"]):
     def __getattr__(self, name: str) -> pd.DataFrame:
         if name in TABLES:
             return self._report.table(name)
-        raise AttributeError(name)
+        raise AttributeError(f"a report has no table {name!r}")
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *TABLES]
@@ -319,11 +334,21 @@ class Tables(Mapping[str, "pd.DataFrame"]):
         ]
         return pd.DataFrame(rows, columns=["table", "captured", "rows", "source", "capture", "doc"])
 
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a table, or the default when there is none of that name or it was not captured."""
+        return self[name] if name in self else default  # noqa: SIM401  (this is that)
+
     def __repr__(self) -> str:
-        return self.listing().drop(columns="doc").to_string(index=False)
+        try:
+            return str(self.listing().drop(columns="doc").to_string(index=False))
+        except PvanalyseError as error:
+            return f"<Tables that cannot be read: {error}>"
 
     def _repr_html_(self) -> str:
-        return self.listing().to_html(index=False)
+        try:
+            return str(self.listing().to_html(index=False))
+        except PvanalyseError as error:
+            return f"<p>Tables that cannot be read: {escape(str(error))}</p>"
 
 
 def to_pandas(arrow: pa.Table) -> pd.DataFrame:

@@ -276,7 +276,7 @@ _SCHEMAS = (
         _GRAPH,
         (
             _int("tile"),
-            _bytes("total_including_gaps", "up to the highest used address; decides whether the tile fits"),
+            _bytes("total_including_gaps", "with the unused bytes between allocations; decides whether the tile fits"),
             _bytes("total_excluding_gaps"),
             _bytes("non_interleaved_including_gaps"),
             _bytes("non_interleaved_excluding_gaps"),

@@ -17,6 +17,7 @@ FLOW = (
     ("names", "units"),
     ("errors",),
     ("tables",),
+    ("report_files",),
     ("discovery", "readers", "analysis"),
     ("render", "plots"),
     ("report",),

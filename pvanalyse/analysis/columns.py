@@ -48,19 +48,26 @@ def exact_sum(values: Integers) -> int:
 class Sums:
     """Sums of integers by position, exact however large; grows as positions come."""
 
+    _AT_ONCE = 1 << 20  # as many 32-bit halves as a float64 adds up exactly: 2**52
+
     def __init__(self, size: int = 0) -> None:
-        self._high, self._low = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        self._sums = [0] * size
 
     def add(self, positions: Integers, values: Integers) -> None:
-        """Add each value to the sum at its position; at most 2**31 values fit before a half could wrap around."""
-        missing = int(positions.max(initial=-1)) + 1 - len(self._high)
-        if missing > 0:
-            self._high, self._low = np.pad(self._high, (0, missing)), np.pad(self._low, (0, missing))
-        np.add.at(self._high, positions, values >> 32)
-        np.add.at(self._low, positions, values & 0xFFFFFFFF)
+        """Add each value to the sum at its position."""
+        self._sums += [0] * (int(positions.max(initial=-1)) + 1 - len(self._sums))
+        for start in range(0, len(positions), self._AT_ONCE):
+            part = slice(start, start + self._AT_ONCE)
+            # Much faster than numpy.add.at, and exact because each half is small.
+            high = np.bincount(positions[part], values[part] >> 32)
+            low = np.bincount(positions[part], values[part] & 0xFFFFFFFF)
+            for at in np.flatnonzero(high) if high.any() else ():
+                self._sums[at] += int(high[at]) << 32
+            for at in np.flatnonzero(low):
+                self._sums[at] += int(low[at])
 
     def __getitem__(self, position: int) -> int:
-        return (int(self._high[position]) << 32) + int(self._low[position])
+        return self._sums[position]
 
 
 def only_row(source: TableSource, name: str) -> dict[str, Any]:

@@ -158,7 +158,10 @@ def _look_up(wanted: Integers, keys: Integers, values: Integers, missing: int) -
     if len(keys) > 1 and not (keys[1:] > keys[:-1]).all():
         order = np.argsort(keys, kind="stable")
         keys, values = keys[order], values[order]
-    position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    if keys[-1] - keys[0] == len(keys) - 1:  # numbered without a gap, as the steps of a report are
+        position = np.clip(wanted - keys[0], 0, len(keys) - 1)
+    else:
+        position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where(keys[position] == wanted, values[position], missing)
 
 
@@ -176,7 +179,7 @@ class _Sums:
         self.last = np.full(num_runs, np.iinfo(np.int64).min)
         self.balance = {name: _Mean() for name in ("tile_balance", "active_tile_balance")}
         self.intervals: dict[str, list[npt.NDArray[np.int64]]] = {_COMPUTE: [], _STREAM: []}
-        self.no_balance = [steps.types[name] for name in _NO_BALANCE if name in steps.types]
+        self.has_balance = np.array([name not in _NO_BALANCE for name in steps.types])
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take a batch into the sums; rows of a step that is not in ``execution_steps`` belong to nothing."""
@@ -187,19 +190,26 @@ class _Sums:
         column = {name: batch.column(name) for name in batch.schema.names}
         kind, run = self.steps.type[row], self.steps.run[row]
         self.cycles.add(kind, integers(column["cycles"]))
-        np.add.at(self.rows, kind, 1)
+        self.rows += np.bincount(kind, minlength=len(self.rows))
         for name, total in self.data.items():
             total.add(kind, integers(column[name]))
-            np.add.at(self.data_rows[name], kind, column[name].is_valid().to_numpy(zero_copy_only=False))
-        np.minimum.at(self.first, run, integers(column["all_from_min"]))
-        np.maximum.at(self.last, run, integers(column["all_to_max"]))
+            valid = column[name].is_valid().to_numpy(zero_copy_only=False)
+            self.data_rows[name] += np.bincount(kind[valid], minlength=len(self.rows))
+        self._add_spans(run, integers(column["all_from_min"]), integers(column["all_to_max"]))
         begin, end = integers(column["active_from_max"]), integers(column["active_to_max"])
-        busy = (begin != end) & ~np.isin(kind, self.no_balance)
+        busy = (begin != end) & self.has_balance[kind]
         for name, mean in self.balance.items():
             mean.add(reals(column[name])[busy])
         for name, kept in self.intervals.items():
             chosen = (kind == self.steps.types.get(name, -1)) & (end > begin)
             kept.append(np.stack((run[chosen], integers(column["ipu"])[chosen], begin[chosen], end[chosen])))
+
+    def _add_spans(self, run: Integers, begin: Integers, end: Integers) -> None:
+        # The rows of a run follow each other, so there are few stretches of one run to take the extremes of.
+        starts = np.flatnonzero(np.diff(run, prepend=-1))
+        if len(starts):
+            np.minimum.at(self.first, run[starts], np.minimum.reduceat(begin, starts))
+            np.maximum.at(self.last, run[starts], np.maximum.reduceat(end, starts))
 
     def run_cycles(self) -> dict[int, int]:
         """Return the span of each run that has steps."""

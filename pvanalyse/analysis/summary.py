@@ -356,11 +356,11 @@ def _not_captured(source: TableSource) -> tuple[Missing, ...]:
     missing: dict[Part, list[str]] = {}
     partly: set[Part] = set()
     for name, schema in TABLES.items():
-        if schema.source in _NOT_MISSED:
+        if schema.source in _NOT_MISSED or schema.may_be_empty:
             continue
         if source.captured(name):
             partly.add(schema.part)
-        elif not (schema.may_be_empty and schema.part in partly):
+        else:
             missing.setdefault(schema.part, []).append(name)
     return tuple(Missing(part.name, part not in partly, tuple(names), part.how) for part, names in missing.items())
 

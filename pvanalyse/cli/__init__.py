@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 import click
 
 from pvanalyse import __version__
 from pvanalyse.errors import PvanalyseError
+from pvanalyse.names import printable_lines
 
 _COMMANDS = {
     "ls": "List the reports below a path, what is in them, and what crashed runs left.",
@@ -76,22 +77,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments
         Without the program's name; by default those of the process.
     """
+    from pvanalyse.cli.streams import abandon_standard_output
+
     try:
         code = cli.main(None if arguments is None else list(arguments), prog_name="pvanalyse", standalone_mode=False)
-        sys.stdout.flush()
+        _flush()
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except PvanalyseError as error:
-        from pvanalyse.names import printable_lines
-
-        click.echo(f"pvanalyse: {printable_lines(str(error))}", err=True)
-        return error.exit_code
+        return _fail(str(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("pvanalyse: interrupted", err=True)
-        return _INTERRUPTED
-    except BrokenPipeError:
-        # The reader of the pipe has seen enough. Python would complain once more when it flushes at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _fail("interrupted", _INTERRUPTED)
+    except MemoryError:
+        return _fail("there is not enough memory for this", PvanalyseError.exit_code)
+    except (BrokenPipeError, SystemExit):  # whoever read the answer has seen enough; click exits with 1 then
+        abandon_standard_output()
         return 0
+    except OSError as error:  # the answer's, such as a full disk: what reads a report says what is wrong with it
+        abandon_standard_output()
+        place = error.filename or "the answer cannot be written"
+        return _fail(f"{place}: {error.strerror or error}", PvanalyseError.exit_code)
     return int(code or 0)
+
+
+def _flush() -> None:
+    out: TextIO | None = sys.stdout
+    if out is not None:  # it is when it was closed
+        out.flush()
+
+
+def _fail(sentence: str, code: int) -> int:
+    click.echo(f"pvanalyse: {printable_lines(sentence)}", err=True)
+    return code

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
-from pvanalyse.cli.options import Output, output_options, replace_file
+from pvanalyse.cli.options import Output, output_options
+from pvanalyse.cli.progress import progress
+from pvanalyse.cli.streams import standard_output, write_file
 
 
 @click.command("inspect")
@@ -30,7 +31,8 @@ def command(path: str, output: Output, draft: str | None, rows: int) -> None:
 
     if draft is not None and draft != "-":
         output.refuse_to_overwrite(Path(draft))
-    facts = inspect_database(Path(path), rows)
+    with progress(output.quiet, path):
+        facts = inspect_database(Path(path), rows)
     if draft is None:
         output.write(inspection_document(facts))
         return
@@ -38,7 +40,7 @@ def command(path: str, output: Output, draft: str | None, rows: int) -> None:
 
     text = suggest_dialect(facts, Path(path).stem)
     if draft == "-":
-        sys.stdout.write(text)
+        standard_output(exact=True).write(text)
     else:
-        replace_file(Path(draft), text)
+        write_file(Path(draft), text)
         output.note([f"wrote {draft}; complete it and read the report with --dialect {draft}"])

@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from pvanalyse.cli.options import Output, output_options
+from pvanalyse.cli.progress import progress
 
 
 @click.command("ls")
-@click.argument("path", metavar="PATH", default=".")
+@click.argument("path", metavar="[PATH]", default=".")
 @output_options
 def command(path: str, output: Output) -> int:
     """List the reports at and below PATH (default: here).
@@ -21,6 +22,7 @@ def command(path: str, output: Output) -> int:
     from pvanalyse.discovery import survey
     from pvanalyse.render.listing import survey_document
 
-    found = survey(path)
+    with progress(output.quiet, path):
+        found = survey(path)
     output.write(survey_document(found))
     return 0 if found.reports else 3

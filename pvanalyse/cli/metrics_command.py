@@ -31,6 +31,8 @@ def command(report: Report, output: Output, patterns: tuple[str, ...]) -> None:
     if patterns:
         metrics = {name: value for name, value in metrics.items() if any(fnmatchcase(name, p) for p in patterns)}
     if not metrics:
-        wanted = f"a metric that matches {' or '.join(patterns)}" if patterns else "any metric"
-        raise NotCaptured(wanted, 'engine options "autoReport.all": "true"')
+        how = 'engine option "autoReport.all": "true"'
+        if patterns:
+            raise NotCaptured(" or ".join(patterns), f"{how}, if there are metrics of that name")
+        raise NotCaptured("metrics", how)
     output.write(metrics_document(str(report.files.directory), metrics))

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import functools
-import sys
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from pvanalyse.errors import UnreadableFile, UsageError
+from pvanalyse.cli.progress import progress
+from pvanalyse.cli.streams import standard_output, write_file
+from pvanalyse.errors import UsageError
 from pvanalyse.units import BYTE_UNITS, ByteUnits
 
 if TYPE_CHECKING:
     from pvanalyse.render.document import Document, Formatter
 
 FORMATS = ("text", "json", "csv", "markdown")
-_SLOW_SECONDS = 1.0
+_MACHINE_FORMATS = ("json", "csv")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +34,16 @@ class Destination:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The output options of a command, and what they do."""
+    """The output options of a command, and what they do.
+
+    ``settle`` is called before anything is written, so that no progress is shown amid an answer.
+    """
 
     destinations: tuple[Destination, ...]
     units: ByteUnits
     quiet: bool
     force: bool
+    settle: Callable[[], None] = lambda: None
 
     def check(self) -> None:
         """Refuse to overwrite files, before any work is done.
@@ -53,34 +56,35 @@ class Output:
         for one in self.destinations:
             if one.path != "-":
                 self.refuse_to_overwrite(Path(one.path))
-        targets = [one.path for one in self.destinations]
-        for target in targets:
-            if targets.count(target) > 1:
-                raise UsageError(f"two formats go to {'standard output' if target == '-' else target}")
+        places = [one.path if one.path == "-" else os.path.realpath(one.path) for one in self.destinations]
+        for one, place in zip(self.destinations, places, strict=True):
+            if places.count(place) > 1:
+                raise UsageError(f"two formats go to {'standard output' if place == '-' else one.path}")
 
     def refuse_to_overwrite(self, path: Path) -> None:
         """Raise UsageError when a file cannot be written there, or is there and ``--force`` was not given."""
-        if path.is_dir():
+        # Unlike Path's, these raise no error where one may not look.
+        if os.path.isdir(path):  # noqa: PTH112
             raise UsageError(f"{path}: is a directory, name a file to write")
-        if path.is_file() and not self.force:
+        if os.path.isfile(path) and not self.force:  # noqa: PTH113
             raise UsageError(f"{path}: exists already; --force overwrites it")
-        if not path.parent.is_dir():
+        if not os.path.isdir(path.parent):  # noqa: PTH112
             raise UsageError(f"{path}: there is no directory '{path.parent}'")
 
     def write(self, document: Document) -> None:
         """Write the document in every format asked for."""
         from pvanalyse.render.document import formatter
 
+        self.settle()
         write = formatter(self.units)
         for one in self.destinations:
             render = _renderer(one.format)
             if one.path == "-":
-                _make_encodable(sys.stdout)
-                render(document, sys.stdout, write)
+                render(document, standard_output(exact=one.format in _MACHINE_FORMATS), write)
             else:
                 text = StringIO(newline="")
                 render(document, text, write)
-                replace_file(Path(one.path), text.getvalue())
+                write_file(Path(one.path), text.getvalue())
 
     def note(self, sentences: Sequence[str]) -> None:
         """Say something beside the answer, on standard error."""
@@ -123,73 +127,12 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 **kwargs: Any) -> Any:  # fmt: skip
         from pvanalyse.report import open_report
 
-        with progress(output.quiet) as tell, open_report(path, dialect, debug_info, tell) as report:
-            result = command(*args, report=report, output=output, **kwargs)
+        with progress(output.quiet) as shown, open_report(path, dialect, debug_info, shown.update) as report:
+            result = command(*args, report=report, output=replace(output, settle=shown.stop), **kwargs)
             output.note(report.warnings)
         return result
 
     return output_options(wrapped)
-
-
-@contextmanager
-def progress(quiet: bool) -> Iterator[Callable[[str, int], None]]:
-    """Yield a function that takes what is being read and how far; it is shown when that takes over a second.
-
-    On a terminal it is one line that is rewritten and goes away; elsewhere a line per table, so that a log stays
-    readable.
-    """
-    if quiet:
-        yield lambda _table, _rows: None
-        return
-    shown = _Progress(sys.stderr)
-    try:
-        yield shown.update
-    finally:
-        shown.stop()
-
-
-class _Progress:
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-        self._lock = threading.Lock()
-        self._status: Any = None
-        self._table = ""
-        self._since = 0.0
-        self._told = True
-        # A terminal shows that something is going on even while the first batch is being read.
-        self._timer = threading.Timer(_SLOW_SECONDS, self._start) if out.isatty() else None
-        if self._timer is not None:
-            self._timer.daemon = True
-            self._timer.start()
-
-    def update(self, table: str, rows: int) -> None:
-        with self._lock:
-            if self._status is not None:
-                self._status.update(f"reading {table}: {rows:,}")
-            elif self._timer is None:
-                self._log(table)
-            self._table = table
-
-    def stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        with self._lock:
-            if self._status is not None:
-                self._status.stop()
-
-    def _log(self, table: str) -> None:
-        if table != self._table:
-            self._since, self._told = time.monotonic(), False
-        elif not self._told and time.monotonic() - self._since > _SLOW_SECONDS:
-            self._told = True
-            self._out.write(f"pvanalyse: reading {table} …\n")
-
-    def _start(self) -> None:
-        from rich.console import Console
-
-        with self._lock:
-            self._status = Console(file=self._out).status(f"reading {self._table or 'the report'} …")
-            self._status.start()
 
 
 def _destinations(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[Destination, ...]:
@@ -216,24 +159,3 @@ def _renderer(name: str) -> Callable[[Document, TextIO, Formatter], None]:
     from pvanalyse.render import machine
 
     return {"json": machine.render_json, "csv": machine.render_csv}[name]
-
-
-def _make_encodable(out: TextIO) -> None:
-    """Let a stream that cannot write a character, such as ≥ in an ASCII locale, write an escape instead."""
-    if hasattr(out, "reconfigure"):
-        out.reconfigure(errors="backslashreplace")
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Write a file whole or not at all; a symbolic link's target, a pipe or a device is written where it is."""
-    target = path.resolve() if path.is_symlink() else path
-    in_place = target.exists() and not target.is_file()
-    written = target if in_place else target.with_name(f".{target.name}.part")
-    try:
-        written.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
-        if not in_place:
-            written.replace(target)
-    except OSError as error:
-        if not in_place:
-            written.unlink(missing_ok=True)
-        raise UnreadableFile(path, f"cannot be written ({error.strerror})") from None

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from pvanalyse.errors import UsageError
-from pvanalyse.readers import elf, elf_names
+from pvanalyse.readers import elf_names, elf_tables
 from pvanalyse.readers.ar import ArFile
-from pvanalyse.readers.elf import ElfFile, Layout
+from pvanalyse.readers.elf import ElfFile, Layout, read_header
 from pvanalyse.readers.string_tables import Int64s, category, encoded
 from pvanalyse.tables import TABLES
 
@@ -73,7 +73,7 @@ class Archive:
 
     def __init__(self, path: str | PathLike[str], *, members_below: str | PathLike[str] | None = None) -> None:
         self._file = ArFile(path, members_below=members_below)
-        headers = [elf.read_header(member) for member in self._file.members]
+        headers = [read_header(member) for member in self._file.members]
         found = [(m, h) for m, h in zip(self._file.members, headers, strict=True) if h is not None]
         tiles = tile_numbers([member.name for member, _ in found])
         self.executables = [Executable(tile, m.name, m.size, h) for tile, (m, h) in zip(tiles, found, strict=True)]
@@ -195,13 +195,13 @@ def _read_tiles(batch: Sequence[Executable]) -> Rows:
         np.array([file.num_segments for file in files], np.int64),
         np.array([file.num_sections for file in files], np.int64),
         np.array([executable.size for executable in batch], np.int64),
-        elf.loaded_bytes(elf.read_segments(files)),
+        elf_tables.loaded_bytes(elf_tables.read_segments(files)),
     ]
     return np.arange(len(batch)), columns
 
 
 def _read_segments(batch: Sequence[Executable]) -> Rows:
-    segments = elf.read_segments([executable.elf for executable in batch])
+    segments = elf_tables.read_segments([executable.elf for executable in batch])
     columns = [
         _tiles_of(batch)[segments.file_of_row],
         segments.index,
@@ -217,11 +217,11 @@ def _read_segments(batch: Sequence[Executable]) -> Rows:
 
 def _read_sections(batch: Sequence[Executable]) -> Rows:
     layout = batch[0].elf.layout
-    sections = elf.read_sections([executable.elf for executable in batch])
+    sections = elf_tables.read_sections([executable.elf for executable in batch])
     columns = [
         _tiles_of(batch)[sections.file_of_row],
         sections.index,
-        elf.section_names(sections),
+        elf_tables.section_names(sections),
         category(sections.rows["type"], partial(elf_names.section_type, machine=layout.machine)),
         sections.int64("address"),
         sections.int64("bytes"),
@@ -235,7 +235,7 @@ def _read_sections(batch: Sequence[Executable]) -> Rows:
 
 def _read_symbols(batch: Sequence[Executable]) -> Rows:
     os_abi = batch[0].elf.layout.os_abi
-    symbols = elf.read_symbols([executable.elf for executable in batch])
+    symbols = elf_tables.read_symbols([executable.elf for executable in batch])
     info = symbols.rows["info"]
     columns = [
         _tiles_of(batch)[symbols.file_of_row],
@@ -250,8 +250,8 @@ def _read_symbols(batch: Sequence[Executable]) -> Rows:
 
 
 def _count_symbols(executables: Sequence[Executable], positions: Int64s) -> int:
-    sections = elf.read_sections([executables[position].elf for position in positions])
-    return sum(found.num_symbols for found in elf.symbol_tables(sections) if found)
+    sections = elf_tables.read_sections([executables[position].elf for position in positions])
+    return sum(found.num_symbols for found in elf_tables.symbol_tables(sections) if found)
 
 
 def _tiles_of(batch: Sequence[Executable]) -> Int64s:

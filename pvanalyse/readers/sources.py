@@ -90,6 +90,9 @@ class _ArchiveSource(_Whole):
         super().__init__()
         self._archive = Archive(path)
 
+    def count(self, name: str) -> int:
+        return self._archive.count(name)
+
     def read(self, name: str) -> pa.Table:
         return {
             "archive_tiles": self._archive.tiles,

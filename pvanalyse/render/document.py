@@ -42,11 +42,13 @@ class Field:
     """A column of a grid.
 
     ``key`` is its name in machine formats, where it ends in its unit as columns do; without one it is for people only.
+    ``prose`` is read from its beginning; where room is short, it loses its end and a name its middle.
     """
 
     label: str
     key: str
     unit: Unit = Unit.TEXT
+    prose: bool = False
 
 
 @dataclass(frozen=True, slots=True)

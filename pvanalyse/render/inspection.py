@@ -13,7 +13,7 @@ _FIELDS = [
     Field("Found", "found"),
     Field("Nulls", "nulls", Unit.COUNT),
     Field("BLOB bytes", "blob_bytes"),
-    Field("Looks like", "looks_like"),
+    Field("Looks like", "looks_like", prose=True),
 ]
 
 _STORAGE_CLASSES = ("integer", "real", "text", "blob", "null")

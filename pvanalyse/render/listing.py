@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from pvanalyse.discovery import Remains, ReportFile, ReportFiles, Survey
 from pvanalyse.render.document import Document, Fact, Field, Grid, Section, Unit, Value
+from pvanalyse.report_files import Remains, ReportFile, ReportFiles, Survey
 
-_FILE_FIELDS = [Field("File", "name"), Field("Size", "bytes", Unit.BYTES), Field("What", "kind"), Field("Note", "note")]
+_FILE_FIELDS = [
+    Field("File", "name"),
+    Field("Size", "bytes", Unit.BYTES),
+    Field("What", "kind"),
+    Field("Note", "note", prose=True),
+]
 _CSV_FIELDS = [
     Field("Report", "directory"),
     Field("Engine", "engine"),

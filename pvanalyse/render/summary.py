@@ -167,7 +167,7 @@ def _sections(summary: Summary, options: str) -> Iterator[Section]:
     yield from _key_values("framework.json", summary.framework)
     yield from _key_values("app.json", summary.app)
     yield _engine_options(summary, options)
-    fields = [Field("File", "name"), Field("Size", "bytes", Unit.BYTES), Field("Note", "note")]
+    fields = [Field("File", "name"), Field("Size", "bytes", Unit.BYTES), Field("Note", "note", prose=True)]
     files = [(file["name"], file["bytes"], file["note"]) for file in summary.files]
     yield Section("Files", grids=[Grid("", fields, files)])
     missing = [
@@ -190,7 +190,7 @@ def _memory(memory: MemorySummary) -> Section:
         Field("Including gaps", "including_gaps_bytes", Unit.BYTES),
         Field("Excluding gaps", "excluding_gaps_bytes", Unit.BYTES),
         *([Field("Over", "over_bytes", Unit.BYTES)] if over else []),
-        Field("Filled by", ""),
+        Field("Filled by", "", prose=True),
     ]
     ipu_fields = [
         Field("IPU", "ipu", Unit.COUNT),

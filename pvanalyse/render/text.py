@@ -10,7 +10,7 @@ from typing import TextIO
 from rich.cells import cell_len
 
 from pvanalyse.names import shorten
-from pvanalyse.render.document import Document, Fact, Formatter, Grid, Section, Unit
+from pvanalyse.render.document import Document, Fact, Field, Formatter, Grid, Section, Unit
 
 _PIPE_WIDTH = 120
 _LEAST_WIDTH = 40  # narrower than this, lines are longer than the terminal
@@ -66,12 +66,15 @@ def _section(section: Section, write: Formatter, width: int) -> Iterator[Line]:
 
 
 def _facts(facts: Sequence[Fact], write: Formatter, width: int) -> Iterator[Line]:
-    """Yield label and value side by side; a label that takes more than half of the width has its value below it."""
+    """Yield label and value side by side; a label that leaves too little room for values has its own below it."""
     labels = [write(fact.label, Unit.TEXT) for fact in facts]
-    column = max([cell_len(label) for label in labels if cell_len(label) <= width // 2], default=0)
-    hanging = _INDENT + " " * (column + 2)
-    for fact, label in zip(facts, labels, strict=True):
-        value = _wrapped(write(fact.value, fact.unit), width, hanging)
+    values = [write(fact.value, fact.unit) for fact in facts]
+    room = width - 2 * len(_INDENT)
+    most = max(room // 2, room - max(map(cell_len, values), default=0))
+    column = max([cell_len(label) for label in labels if cell_len(label) <= most], default=0)
+    hanging = " " * (column + 2 * len(_INDENT))
+    for label, text in zip(labels, values, strict=True):
+        value = _wrapped(text, width, hanging)
         if cell_len(label) > column:
             yield from ((line, "") for line in (*_wrapped(label, width), *value))
         else:
@@ -87,16 +90,18 @@ def _grid(grid: Grid, write: Formatter, width: int) -> Iterator[Line]:
     widths, gap = _widths(labels, cells, text, width)
 
     def line(row: Sequence[str]) -> str:
-        parts = [_padded(_fitted(cell, widths[at]) if at in text else cell, widths[at], right=at not in text)
-                 for at, cell in enumerate(row)]  # fmt: skip
-        return _INDENT + (" " * gap).join(parts)
+        return _INDENT + (" " * gap).join(
+            _padded(cell, widths[at], right=at not in text) for at, cell in enumerate(row)
+        )
 
     heads = [textwrap.wrap(label, max(1, widths[at])) or [""] for at, label in enumerate(labels)]
     tallest = max(map(len, heads))
     for level in range(tallest):
         yield line([head[level - tallest] if level >= tallest - len(head) else "" for head in heads]), "bold"
     yield _INDENT + "─" * (sum(widths) + gap * (len(widths) - 1)), ""
-    yield from ((line(row), "") for row in cells)
+    for row in cells:
+        fitted = (_fitted(cell, widths[at], grid.fields[at]) if at in text else cell for at, cell in enumerate(row))
+        yield line(list(fitted)), ""
 
 
 def _widths(
@@ -146,11 +151,11 @@ def _padded(text: str, width: int, *, right: bool = False) -> str:
     return space + text if right else text + space
 
 
-def _fitted(text: str, width: int) -> str:
+def _fitted(text: str, width: int, field: Field) -> str:
     """Shorten a text to a number of terminal columns, of which some characters take two."""
-    fitted = shorten(text, width)
-    for length in range(len(fitted) - 1, 4, -1):
+    fitted = text
+    for length in range(min(len(text), width), 4, -1):
         if cell_len(fitted) <= width:
             break
-        fitted = shorten(text, length)
+        fitted = f"{text[: length - 1]}…" if field.prose else shorten(text, length)
     return fitted
