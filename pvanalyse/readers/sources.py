@@ -106,34 +106,34 @@ class _ArchiveSource(_Whole):
         self._archive.close()
 
 
-class _DebugInfoSource(_Whole):
+class _DebugInfoSource:
     def __init__(self, path: Path, progress: Progress) -> None:
-        super().__init__()
         self._path = path
         self._progress = progress
         self._count: int | None = None
+        self.warnings: list[str] = []
 
-    def count(self, name: str) -> int:
-        from pvanalyse.readers.debug_info import count_contexts
-
-        if name in self._tables:
-            return super().count(name)
+    def count(self, name: str) -> int:  # noqa: ARG002  (the file holds one table)
         if self._count is None:
+            from pvanalyse.readers.debug_info import count_contexts
+
             self._count = count_contexts(self._path)
         return self._count
 
-    def read(self, name: str) -> pa.Table:
-        return self._read(name, None)
-
     def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        from pvanalyse.readers.debug_info import describe_problems, read_debug_info
+
         # Decoding what a layer recorded costs most, so it is not done for somebody who asks for names.
-        part = self._tables[name].select(columns) if name in self._tables and columns else self._read(name, columns)
-        yield from part.to_batches()
+        read = read_debug_info(self._path, columns, lambda done, _total: self._progress(name, done))
+        if not self.warnings and {"debug_context_id", "parent_id"} <= set(read.column_names):
+            self.warnings += [f"{self._path}: {problem}" for problem in describe_problems(read)]
+        yield from read.to_batches()
 
-    def _read(self, name: str, columns: Sequence[str] | None) -> pa.Table:
-        from pvanalyse.readers.debug_info import read_debug_info
+    def captured(self, name: str) -> bool:
+        return self.count(name) > 0
 
-        return read_debug_info(self._path, columns, lambda done, _total: self._progress(name, done))
+    def close(self) -> None:
+        pass  # the file is open only while it is read
 
 
 class _TraceCacheSource:
