@@ -178,6 +178,10 @@ def _concerns(name: str) -> bool:
     return name.startswith("profile") and bool(_UNFINISHED.fullmatch(name) or _JOURNAL.fullmatch(name))
 
 
+class _Missing(UnreadableFile):
+    """There is nothing at the path, or at the end of the link that it is."""
+
+
 def _size(path: Path) -> int:
     """Return the size of a regular file; the problem of an :class:`UnreadableFile` can follow the file's name."""
     try:
@@ -185,7 +189,7 @@ def _size(path: Path) -> int:
     except FileNotFoundError:
         target = _link_target(path)
         problem = f"is a symbolic link to {target}, which does not exist" if target else "does not exist"
-        raise UnreadableFile(path, problem) from None
+        raise _Missing(path, problem) from None
     except OSError as error:
         raise UnreadableFile(path, _reason(error)) from None
     if stat.S_ISREG(status.st_mode):
@@ -216,6 +220,7 @@ class _Holding:
     files: list[ReportFile] = field(default_factory=list)
     leftovers: list[ReportFile] = field(default_factory=list)
     problems: dict[str, str] = field(default_factory=dict)  # by file name: a sentence on a file that cannot be used
+    unusable: dict[str, str] = field(default_factory=dict)  # the same, less links that lead nowhere: nothing is there
 
     def has(self, *kinds: FileKind) -> bool:
         return any(file.kind in kinds for file in self.files)
@@ -252,6 +257,9 @@ def _add(holding: _Holding, path: Path, kind: FileKind) -> None:
     except UnreadableFile as error:
         if path.name not in _COMMON_NAMES:
             holding.problems[path.name] = f"{printable(path.name)} {error.problem}"
+        # A link that leads nowhere is a file left behind when the directory was copied; all else is in the way.
+        if path.name in KINDS and not isinstance(error, _Missing):
+            holding.unusable[path.name] = error.problem
         return
     if kind is FileKind.UNFINISHED or kind is FileKind.JOURNAL:
         holding.leftovers.append(_leftover(path, kind, size))
@@ -329,6 +337,7 @@ def _report(directory: Path, holding: _Holding, notes: Iterable[str] = ()) -> Re
         debug_info_origin=origin,
         leftovers=tuple(holding.leftovers),
         notes=(*notes, *_notes(holding, origin), *framework_problems),
+        unusable=holding.unusable,
     )
 
 

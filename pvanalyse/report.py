@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pvanalyse import tables as model
 from pvanalyse.discovery import resolve_report
-from pvanalyse.errors import NotCaptured, PvanalyseError
+from pvanalyse.errors import NotCaptured, PvanalyseError, UnreadableFile
 from pvanalyse.report_files import ReportFiles
 from pvanalyse.tables import TABLES, table
 
@@ -237,6 +237,8 @@ class Report:
             path = self.files.path_of(source)
             if source == model.DEBUG_INFO and self._debug_info is not None:
                 path = self._debug_info
+            if path is None and source in self.files.unusable:
+                raise UnreadableFile(self.files.directory / source, self.files.unusable[source])
             if path is None:
                 return None
             from pvanalyse.readers.sources import open_source

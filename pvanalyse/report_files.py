@@ -5,7 +5,8 @@ Plain data; :mod:`pvanalyse.discovery` finds it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -92,6 +93,8 @@ class ReportFiles:
         Unfinished profiles and database journals in the directory; each one's note says what it means.
     notes
         Sentences for a person about what is unusual here and what to do about it.
+    unusable
+        What stands where a file of the report should be, such as a directory, and why that cannot be read; by name.
     """
 
     directory: Path
@@ -104,6 +107,7 @@ class ReportFiles:
     debug_info_origin: str = ""
     leftovers: tuple[ReportFile, ...] = ()
     notes: tuple[str, ...] = ()
+    unusable: Mapping[str, str] = field(default_factory=dict)
 
     def path_of(self, source: str) -> Path | None:
         """Return the file that serves as ``source``, a name such as ``profile.pop``, or None when there is none.

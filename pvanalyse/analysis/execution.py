@@ -158,7 +158,7 @@ def _look_up(wanted: Integers, keys: Integers, values: Integers, missing: int) -
     if len(keys) > 1 and not (keys[1:] > keys[:-1]).all():
         order = np.argsort(keys, kind="stable")
         keys, values = keys[order], values[order]
-    if keys[-1] - keys[0] == len(keys) - 1:  # numbered without a gap, as the steps of a report are
+    if int(keys[-1]) - int(keys[0]) == len(keys) - 1:  # numbered without a gap, as the steps of a report are
         position = np.clip(wanted - keys[0], 0, len(keys) - 1)
     else:
         position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)

@@ -222,7 +222,8 @@ def _triples(source: TableSource, name: str, columns: Sequence[str]) -> tuple[tu
     if not source.captured(name):
         return ()
     table = source.arrow(name, columns)
-    return tuple(zip(*(table.column(column).to_pylist() for column in columns), strict=True))
+    # A text that could not be read is shown as nothing.
+    return tuple(zip(*(table.column(column).fill_null("").to_pylist() for column in columns), strict=True))
 
 
 def _with_derived(target: dict[str, Any]) -> dict[str, Any]:

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import gc
 import mmap
-import os
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, NoReturn, Self, cast
@@ -23,9 +22,9 @@ from typing import IO, Any, NoReturn, Self, cast
 from cbor2 import CBORDecodeError, CBORDecoder
 
 from pvanalyse.errors import UnreadableFile
+from pvanalyse.readers.cbor_structure import ARRAY, KINDS, MAP, MAX_DEPTH, TEXT, Malformed, read_header, skip_item
+from pvanalyse.readers.files import describe, regular_file
 
-MAX_DEPTH = 100
-"""Containers and tags within one another; real files have about ten."""
 MAX_ITEM_BYTES = 32 << 20
 """Largest array item that is decoded; one byte of CBOR can become 70 bytes of Python objects."""
 
@@ -34,129 +33,8 @@ _BATCH_LIMIT_BYTES = 4 << 20  # a batch that turns out larger than this is decod
 _BATCH_ITEMS = 4096
 _READ_BYTES = 8 << 10  # cbor2 throws away what it has read ahead at the end of each batch
 
-_UNSIGNED, _NEGATIVE, _BYTES, _TEXT, _ARRAY, _MAP, _TAG, _SIMPLE = range(8)
-_KINDS = ("an integer", "an integer", "a byte string", "a text string", "an array", "a map", "a tag", "a simple value")
-_BREAK = 0xFF
+_BREAK = b"\xff"
 _SELF_DESCRIBED = b"\xd9\xd9\xf7"  # RFC 8949 section 3.4.6: tag 55799, which may stand before any CBOR
-_FOREIGN = ((b"SQLite format 3\0", "a SQLite database"), (b"!<arch>\n", "an ar archive"), (b"\x7fELF", "an ELF file"))
-
-
-class Malformed(Exception):
-    """The bytes are not well-formed CBOR.
-
-    Attributes
-    ----------
-    offset
-        Where, in bytes from the start of the buffer.
-    problem
-        What is wrong there.
-    """
-
-    def __init__(self, offset: int, problem: str) -> None:
-        self.offset = offset
-        self.problem = problem
-        super().__init__(f"{problem} at byte {offset:,}")
-
-
-def read_header(data: bytes | mmap.mmap, offset: int) -> tuple[int, int | None, int]:
-    """Read the header of one data item (RFC 8949 section 3).
-
-    Returns
-    -------
-    major, argument, end
-        The major type; the value, length or count, None for an indefinite length (for major type 7: the break
-        code); and the offset after the header.
-
-    Raises
-    ------
-    Malformed
-        The data ends, the header is of a reserved form, or its kind cannot have an indefinite length.
-    """
-    if offset >= len(data):
-        raise Malformed(len(data), "the file ends where a data item should begin")
-    major, low = data[offset] >> 5, data[offset] & 31
-    if low < 24:
-        return major, low, offset + 1
-    if low == 31:
-        if major in (_UNSIGNED, _NEGATIVE, _TAG):
-            raise Malformed(offset, f"{_KINDS[major]} of indefinite length")
-        return major, None, offset + 1
-    if low > 27:
-        raise Malformed(offset, f"a reserved header (0x{data[offset]:02x})")
-    end = offset + 1 + (1 << (low - 24))
-    if end > len(data):
-        raise Malformed(len(data), "the file ends within a header")
-    argument = int.from_bytes(data[offset + 1 : end], "big")
-    if major == _SIMPLE and low == 24 and argument < 32:
-        raise Malformed(offset, "a simple value in two bytes that needs one")
-    return major, argument, end
-
-
-def _check_fits(claim: int, offset: int, end: int, size: int, major: int) -> None:
-    if claim > size - end:
-        what = "bytes" if major in (_BYTES, _TEXT) else "items"
-        problem = f"{_KINDS[major]} of {claim:,} {what}, but the file has {size - end:,} bytes left"
-        raise Malformed(offset, problem)
-
-
-def _end_of_string(data: bytes | mmap.mmap, offset: int, major: int, length: int | None, end: int) -> int:
-    """Return the offset after a string; an indefinite one consists of definite chunks of its own kind."""
-    if length is not None:
-        _check_fits(length, offset, end, len(data), major)
-        return end + length
-    while True:
-        chunk_major, chunk_length, chunk_end = read_header(data, end)
-        if chunk_major == _SIMPLE and chunk_length is None:
-            return chunk_end
-        if chunk_major != major or chunk_length is None:
-            raise Malformed(end, f"{_KINDS[chunk_major]} as a part of {_KINDS[major]}")
-        _check_fits(chunk_length, end, chunk_end, len(data), major)
-        end = chunk_end + chunk_length
-
-
-def skip_item(data: bytes | mmap.mmap, offset: int) -> int:
-    """Return the offset after the data item that starts at `offset`, without decoding it.
-
-    Raises
-    ------
-    Malformed
-        The item is not well-formed, ends after the data, or is nested more than :data:`MAX_DEPTH` deep.
-    """
-    # For each open container how many items are still to come; negative counts up those of an indefinite one
-    pending: list[int] = []
-    indefinite_maps: set[int] = set()  # their places in `pending`
-    while True:
-        start = offset
-        major, argument, offset = read_header(data, start)
-        complete = True
-        if major == _SIMPLE and argument is None:
-            if not pending or pending[-1] >= 0:
-                raise Malformed(start, "a break code outside a container of indefinite length")
-            if len(pending) - 1 in indefinite_maps and pending[-1] % 2 == 0:
-                raise Malformed(start, "a map that ends after a key")
-            indefinite_maps.discard(len(pending) - 1)
-            pending.pop()
-        elif major in (_BYTES, _TEXT):
-            offset = _end_of_string(data, start, major, argument, offset)
-        elif major in (_ARRAY, _MAP, _TAG) and (argument or argument is None or major == _TAG):
-            if len(pending) == MAX_DEPTH:
-                raise Malformed(start, f"data nested more than {MAX_DEPTH} deep")
-            complete = False
-            if argument is None:
-                if major == _MAP:
-                    indefinite_maps.add(len(pending))
-                pending.append(-1)
-            else:
-                items = 1 if major == _TAG else argument * (major - 3)  # a map has two items per pair
-                _check_fits(items, start, offset, len(data), major)
-                pending.append(items)
-        while complete and pending:
-            pending[-1] -= 1
-            complete = pending[-1] == 0
-            if complete:
-                pending.pop()
-        if not pending:
-            return offset
 
 
 @contextmanager
@@ -232,48 +110,23 @@ class CborFile:
     Raises
     ------
     UnreadableFile
-        The file cannot be read, is empty, or is of a kind that is clearly not CBOR. All methods raise it
-        when the file is damaged, with the byte offset.
+        The file cannot be read or does not begin with a CBOR map. All methods raise it when the file is damaged,
+        with the byte offset.
     """
 
-    def __init__(self, path: str | os.PathLike[str], progress: Callable[[int, int], None] | None = None) -> None:
-        self.path = os.fspath(path)
-        self.size = 0
+    def __init__(self, path: str | PathLike[str], progress: Callable[[int, int], None] | None = None) -> None:
+        self.path = Path(path)
+        self.size, head = regular_file(self.path)
+        # A byte such as "{" can begin CBOR as well, but not a map
+        if head[0] >> 5 != MAP and not head.startswith(_SELF_DESCRIBED):
+            raise UnreadableFile(self.path, f"this is {describe(head)}, not a CBOR map")
         self._progress = progress
         self._map: mmap.mmap | None = None
-        self._file = self._open()
-        try:
-            self._check_kind()
-        except BaseException:
-            self._file.close()
-            raise
+        self._file = self.path.open("rb", buffering=0)
+        self.position = len(_SELF_DESCRIBED) if head.startswith(_SELF_DESCRIBED) else 0
         self._source = _Source(self._file, self.size)
         self._strict = self._decoder("strict")
         self._lenient = self._decoder("replace")
-
-    def _open(self) -> IO[bytes]:
-        try:
-            # Looked at first, because opening a FIFO would wait for a writer
-            status = Path(self.path).stat()
-            if not stat.S_ISREG(status.st_mode):
-                raise UnreadableFile(self.path, "this is not a regular file")
-            file = Path(self.path).open("rb", buffering=0)
-        except (OSError, ValueError) as error:
-            raise UnreadableFile(self.path, f"cannot be opened: {getattr(error, 'strerror', None) or error}") from error
-        self.size = os.fstat(file.fileno()).st_size
-        return file
-
-    def _check_kind(self) -> None:
-        if self.size == 0:
-            raise UnreadableFile(self.path, "the file is empty")
-        beginning = self._read_at(0, 64)
-        for magic, kind in _FOREIGN:
-            if beginning.startswith(magic):
-                raise UnreadableFile(self.path, f"this is {kind}, not CBOR")
-        # A byte such as "{" is a valid beginning of CBOR, but then not followed by more printable text
-        if beginning.lstrip()[:1] in (b"{", b"[") and beginning.isascii() and b"\0" not in beginning:
-            raise UnreadableFile(self.path, "this is JSON text, not CBOR")
-        self.position = len(_SELF_DESCRIBED) if beginning.startswith(_SELF_DESCRIBED) else 0
 
     def _decoder(self, str_errors: str) -> CBORDecoder:
         return CBORDecoder(
@@ -343,7 +196,7 @@ class CborFile:
         """Read the header of a container that has to be here: the number of items, None for indefinite."""
         start, found, count = self._header()
         if found != major:
-            self.fail(start, f"{what} is {_KINDS[found]} instead of {_KINDS[major]}")
+            self.fail(start, f"{what} is {KINDS[found]} instead of {KINDS[major]}")
         left = self.size - self.position
         if count is not None and count > left // bytes_per_item:
             self.fail(start, f"{what} claims {count:,} items, but the file has {left:,} bytes left")
@@ -351,7 +204,7 @@ class CborFile:
 
     def _ends_here(self) -> bool:
         """Read the break code of a container of indefinite length, if it is next."""
-        if self._read_at(start := self.position, 1) == bytes((_BREAK,)):
+        if self._read_at(start := self.position, 1) == _BREAK:
             return True
         self.position = start
         return False
@@ -368,13 +221,13 @@ class CborFile:
         ------
         The key, None when it is no text. An indefinite map's end is read as well.
         """
-        count = self._container(_MAP, what, 2)
+        count = self._container(MAP, what, 2)
         while count is None or count > 0:
             if count is None and self._ends_here():
                 return
             start, major, _ = self._header()
             self.position = start
-            if major == _TEXT:
+            if major == TEXT:
                 yield cast("str", self._decode_one("a key"))
             else:
                 self.skip()
@@ -390,7 +243,7 @@ class CborFile:
 
     def array_length(self, what: str) -> int | None:
         """Read the header of the array that is next: its number of items, None when it is not known yet."""
-        return self._container(_ARRAY, what, 1)
+        return self._container(ARRAY, what, 1)
 
     def items(self, count: int | None, what: str) -> Iterator[tuple[int, list[Any]]]:
         """Decode the items of an array whose header has been read.
@@ -469,6 +322,8 @@ class CborFile:
         while data := self._read_at(offset := self.position, 1 << 20):
             if rest := data.lstrip(b"\0"):
                 self.fail(offset + len(data) - len(rest), "there is more after the end of the data")
+        if self._progress is not None:
+            self._progress(self.size, self.size)
 
     def find_last(self, pattern: bytes) -> int:
         """Return the offset of the last occurrence of a byte pattern in what is still to be read, or −1."""

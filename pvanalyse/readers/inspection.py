@@ -48,7 +48,7 @@ class ColumnFacts:
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """A table or view; ``sampled`` rows of ``rows`` were looked at.
+    """A table or view; ``sampled`` rows of ``rows`` were looked at, of a view none: it is a program that may not end.
 
     ``key`` is what orders its rows: the primary key, or SQLite's ``rowid``; empty for a view.
     """
@@ -90,7 +90,7 @@ def inspect_database(path: Path, sample_rows: int = SAMPLE_ROWS) -> DatabaseFact
     UnreadableFile
         The file is missing, not SQLite, or damaged.
     """
-    with Database(path) as database:
+    with Database(path, views=True) as database:
         return DatabaseFacts(
             path=path,
             bytes=path.stat().st_size,
@@ -133,13 +133,15 @@ def _table(database: Database, name: str, sample_rows: int) -> TableFacts:
     source = quote_identifier(name)
     (kind,) = database.schema("SELECT type FROM sqlite_master WHERE name = ?", (name,))[0]
     declared = database.schema("SELECT name, type, pk FROM pragma_table_info(?)", (name,))
+    if kind == "view":
+        return TableFacts(
+            name, kind, 0, 0, tuple(ColumnFacts(column, as_declared, {}) for column, as_declared, _ in declared)
+        )
     rows = database.count(f"SELECT * FROM {source}")
     sample = f"(SELECT * FROM {source} LIMIT {int(sample_rows)})"
     columns = tuple(_column(database, column, as_declared, sample) for column, as_declared, _ in declared)
     key = tuple(column for column, _, at in sorted(declared, key=lambda row: row[2]) if at)
-    if kind == "table":
-        key = key or ("rowid",)
-    return TableFacts(name, kind, rows, min(rows, sample_rows), columns, key)
+    return TableFacts(name, kind, rows, min(rows, sample_rows), columns, key or ("rowid",))
 
 
 def _column(database: Database, name: str, declared: str, sample: str) -> ColumnFacts:

@@ -39,7 +39,7 @@ class Profile:
 
     def __init__(self, path: Path, dialect: Dialect | None = None, progress: Progress | None = None) -> None:
         self.path = path
-        self.database = Database(path)
+        self.database = Database(path, views=dialect is not None)
         self._progress = progress or (lambda _table, _rows: None)
         self._columns: dict[str, list[str] | None] = {}
         try:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import sqlite3
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -122,6 +122,8 @@ class Database:
     ----------
     path
         The file.
+    views
+        Whether :meth:`columns_of` lets queries use views, which are programs and may run for ever.
 
     Raises
     ------
@@ -129,19 +131,22 @@ class Database:
         Missing, not SQLite, truncated or otherwise damaged.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, views: bool = False) -> None:
         self.path = path
+        self._views_allowed = views
+        self._read: set[str] = set()
         self.change_counter = read_header(path)
         self.warnings: list[str] = []
         uri = f"file:{quote(str(path.absolute()), errors='surrogateescape')}?mode=ro&immutable=1"
-        try:
+        with self._errors_of("SELECT * FROM sqlite_master"):
             self._sqlite = sqlite3.connect(uri, uri=True, check_same_thread=False)
             self._sqlite.text_factory = lambda raw: raw.decode(errors="replace")
             self._sqlite.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            self._sqlite.set_authorizer(_authorise)
+            self._sqlite.set_authorizer(self._authorise)
+        try:
             self._adbc_database = adbc_driver_sqlite.connect(uri)
             self._adbc = adbc_driver_manager.AdbcConnection(self._adbc_database)
-        except (sqlite3.Error, adbc_driver_manager.Error) as error:
+        except adbc_driver_manager.Error as error:
             raise self._damaged(error) from None
 
     def __enter__(self) -> Database:
@@ -167,10 +172,8 @@ class Database:
         MissingObject
             The query names what is not there.
         """
-        try:
+        with self._errors_of(query):
             return self._sqlite.execute(query, parameters).fetchall()
-        except sqlite3.Error as error:
-            raise self._explain(error, query) from None
 
     def schema(self, query: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a query of our own that asks SQLite about the file, which others may not."""
@@ -178,7 +181,7 @@ class Database:
         try:
             return self.rows(query, parameters)
         finally:
-            self._sqlite.set_authorizer(_authorise)
+            self._sqlite.set_authorizer(self._authorise)
 
     def tables(self) -> dict[str, list[str]]:
         """Return the columns of every table and view by its name, SQLite's own left out."""
@@ -206,11 +209,10 @@ class Database:
             The file is damaged.
         """
         self._check(query)
-        try:
-            with closing(self._sqlite.execute(f"SELECT * FROM ({query}\n) LIMIT 0")) as cursor:
-                return [column[0] for column in cursor.description]
-        except sqlite3.Error as error:
-            raise self._explain(error, query) from None
+        views = self._read & {name for (name,) in self.schema("SELECT name FROM sqlite_master WHERE type = 'view'")}
+        if views and not self._views_allowed:
+            raise UnreadableFile(self.path, f"'{min(views)}' is a view where a table should be, and is not run")
+        return self._names(query)
 
     def count(self, query: str) -> int:
         """Return the number of rows of a query."""
@@ -255,7 +257,8 @@ class Database:
         UsageError
             Not a single reading statement, or not SQL, or a column mixes types.
         """
-        names = self.columns_of(sql)
+        self._check(sql)
+        names = self._names(sql)
         try:
             batches = list(self._stream(sql, 1_000_000))
         except _Contradiction as error:
@@ -264,14 +267,34 @@ class Database:
         return pa.Table.from_batches(batches, schema)
 
     def _check(self, query: str) -> None:
-        try:
+        self._read.clear()
+        with self._errors_of(query):
             self._sqlite.execute(f"EXPLAIN {query}\n").close()
-        except sqlite3.ProgrammingError as error:
-            raise UsageError(f"a query must be a single SELECT statement: {error}") from None
-        except sqlite3.Warning as error:
+
+    def _names(self, query: str) -> list[str]:
+        # As a subquery, so that nothing but a SELECT will do.
+        with self._errors_of(query), closing(self._sqlite.execute(f"SELECT * FROM ({query}\n) LIMIT 0")) as cursor:
+            return [column[0] for column in cursor.description]
+
+    @contextmanager
+    def _errors_of(self, query: str) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.ProgrammingError, sqlite3.Warning) as error:
             raise UsageError(f"a query must be a single SELECT statement: {error}") from None
         except sqlite3.Error as error:
             raise self._explain(error, query) from None
+        except UnicodeDecodeError:
+            # Python's sqlite3 fails like this over names of columns, and over SQLite's messages that contain them.
+            raise UnreadableFile(self.path, "damaged: a name in its schema is not UTF-8 text") from None
+
+    def _authorise(
+        self, action: int, first: str | None, second: str | None, _database: str | None, inside: str | None
+    ) -> int:
+        # A view is told as the table that is read, or as what the reading happens inside of.
+        self._read |= {name for name in (first if action == sqlite3.SQLITE_READ else None, inside) if name}
+        allowed = action in _READ_ACTIONS and second != "load_extension"
+        return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
     def _typed(self, query: str, fields: Sequence[Field], order: str) -> Iterator[pa.RecordBatch]:
         first = ", ".join(f"{_FIRST_ROW[f.storage]} AS {quote_identifier(f.name)}" for f in fields)
@@ -322,6 +345,8 @@ class Database:
             handle, _ = statement.execute_query()
             with pa.RecordBatchReader.from_stream(handle) as reader:
                 yield from reader
+        except UnicodeDecodeError:
+            raise UnreadableFile(self.path, "damaged: a name in its schema is not UTF-8 text") from None
         except (adbc_driver_manager.Error, pa.ArrowException, OSError) as error:
             if "Type mismatch" in str(error):
                 raise _Contradiction(str(error)) from None
@@ -343,11 +368,6 @@ class Database:
     def _damaged(self, error: Exception) -> UnreadableFile:
         message = " ".join(str(error).split())
         return UnreadableFile(self.path, f"damaged: SQLite says '{message}'")
-
-
-def _authorise(action: int, _first: str | None, second: str | None, *_: object) -> int:
-    allowed = action in _READ_ACTIONS and second != "load_extension"
-    return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
 
 
 def _rows_per_batch(fields: Iterable[Field]) -> int:

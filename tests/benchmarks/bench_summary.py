@@ -45,8 +45,8 @@ QUERIES = [
     "SELECT name, step_begin, step_end, bytes FROM variable_liveness",
     "SELECT * FROM runs",
     "SELECT step_id, run_id, program_id FROM execution_steps",
-    "SELECT step_id, ipu, cycles, active_from_max, active_to_max, all_from_min, all_to_max, tile_balance,"
-    " active_tile_balance, data_in, data_out FROM execution_step_ipus",
+    """SELECT step_id, ipu, cycles, active_from_max, active_to_max, all_from_min, all_to_max, tile_balance,
+       active_tile_balance, data_in, data_out FROM execution_step_ipus""",
     *(f"SELECT count(*) FROM {table}" for table in ("programs", "compute_sets", "vertex_types", "variables",
                                                       "lowered_variables", "runs", "execution_steps")),
 ]  # fmt: skip
