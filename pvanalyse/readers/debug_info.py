@@ -15,8 +15,8 @@ What the table makes of doubtful contents:
   refer to it. Of several contexts with one id, the first is the one that the id refers to.
 * Parents may form a cycle in a damaged file. The table shows it as it is; :func:`find_cycles` names the contexts.
 * ``fields`` holds what the layer recorded as compact JSON. Byte strings are hexadecimal text there, tags are left
-  out around their content, a float that JSON does not have is text (``"NaN"``, ``"Infinity"``, ``"-Infinity"``),
-  ``undefined`` is null, and another simple value its number.
+  out around their content, ``undefined`` and a float that JSON does not have (not a number, an infinity) are null,
+  and another simple value is its number.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import math
 import os
 import random
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ Row = dict[str, Any]
 
 # One file per test function serves all examples of hypothesis
 several_examples = settings(
-    deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 
 
@@ -40,14 +40,14 @@ def plain(value: Any) -> Any:
     """What JSON holds for a decoded value."""
     if isinstance(value, cbor2.CBORTag):
         return plain(value.value)
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key.hex() if isinstance(key, bytes) else key: plain(content) for key, content in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, float) and not math.isfinite(value):
-        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]
+        return None
     if isinstance(value, cbor2.CBORSimpleValue):
         return value.value
     return None if value is cbor2.undefined else value
@@ -77,7 +77,7 @@ def brute_force(data: bytes) -> list[Row]:
     def row(context: dict[Any, Any]) -> Row:
         parent = number(context.get("parentId"))
         location = untagged(context.get("location"))
-        location = location if isinstance(location, dict) else {}
+        location = location if isinstance(location, Mapping) else {}
         fields = {key: value for key, value in context.items() if key not in KNOWN}
         return {
             "debug_context_id": number(context.get("id")),
@@ -426,10 +426,13 @@ REFUSED: dict[str, tuple[bytes, str]] = {
         b"\xa1" + CONTEXTS + b"\xd8\x1c\x81\xd8\x1d\x00",
         "'contexts' is a tag instead of an array at byte 10",
     ),
-    "ends within contexts": (b"\xa1" + CONTEXTS + b"\x83\xa0\xa0\x00"[:3], "'contexts' claims 3 items"),
+    "ends within contexts": (
+        b"\xa1" + CONTEXTS + b"\x83\xa0\xa0",
+        "'contexts' claims 3 items, but the file has 2 bytes left at byte 10",
+    ),
     "ends within a context": (
-        b"\xa1" + CONTEXTS + b"\x82\xa0\xa1\x61",
-        "a text string of 1 bytes, but the file has 0 bytes left at byte 13",
+        b"\xa1" + CONTEXTS + b"\x82\xa0\xa1\x62a",
+        "a text string of 2 bytes, but the file has 1 bytes left at byte 13",
     ),
     "ends without a break": (
         b"\xbf" + CONTEXTS + b"\x80",
@@ -466,8 +469,6 @@ def test_damage_is_named(path: Path, data: bytes, problem: str) -> None:
     # GIVEN a file that is no sound debug.cbor; WHEN it is read or counted; THEN one sentence says what and where
     path.write_bytes(data)
     for read in (read_debug_info, count_contexts):
-        if read is count_contexts and "not a map" in problem:
-            continue
         with pytest.raises(UnreadableFile) as error:
             read(path)
         assert str(error.value).startswith(f"{path}: {problem}")
@@ -534,14 +535,11 @@ def test_flipped_bits_are_refused_or_read(path: Path, data: bytes, choose: rando
     # WHEN it is read
     try:
         table = read_debug_info(path)
-    except UnreadableFile as error:
-        # THEN it is refused in one sentence that names the file
-        assert str(error).startswith(f"{path}: ")
-    else:
-        # or read, as a whole decode would
-        assert count_contexts(path) == len(rows(table))
-        document = cbor2.loads(bytes(damaged).rstrip(b"\0") + bytes(20), semantic_decoders=Untagged())
-        assert len(untagged(document)["contexts"]) == len(table)
+    except UnreadableFile:
+        return  # THEN it is refused
+    # or read, and no context is lost
+    document = cbor2.load(io.BytesIO(damaged), semantic_decoders=Untagged(), str_errors="replace")
+    assert len(rows(table)) == count_contexts(path) == len(document["contexts"])
 
 
 class Untagged(dict[int, Callable[[Any, bool], Any]]):
@@ -557,16 +555,16 @@ def test_skipping_ends_where_decoding_does(data: bytes, choose: random.Random) -
     damaged = bytearray(data)
     damaged[choose.randrange(len(data))] = choose.randrange(256)
     stream = io.BytesIO(damaged)
-    # WHEN it is decoded and skipped; THEN both end at one place, or what cannot be skipped cannot be decoded
+    # WHEN it is decoded and skipped
     try:
-        end = skip_item(bytes(damaged), 0)
-    except Malformed as error:
-        assert 0 <= error.offset <= len(data)
-        with pytest.raises(cbor2.CBORDecodeError):
-            cbor2.load(stream, semantic_decoders=Untagged(), str_errors="replace")
-    else:
         cbor2.load(stream, semantic_decoders=Untagged(), str_errors="replace")
-        assert stream.tell() == end
+    except cbor2.CBORDecodeError:
+        # THEN what cannot be decoded cannot be skipped either
+        with pytest.raises(Malformed):
+            skip_item(bytes(damaged), 0)
+    else:
+        # or both end at the same place
+        assert skip_item(bytes(damaged), 0) == stream.tell()
 
 
 # ------------------------------------------------------------------------------------------------ what is no file
@@ -667,3 +665,15 @@ def test_problems_are_described(path: Path) -> None:
     ]
     assert table["parent_id"].to_pylist() == [2, 1, 3, 1, None, 4]
     assert describe_problems(table.slice(4, 1)) == []
+
+
+def test_a_float_that_json_does_not_have_is_null_however_it_is_encoded(tmp_path: Path) -> None:
+    # GIVEN such floats beside values of every way of encoding: the usual, and those beyond 64 bits and text keys
+    contexts = [{"id": 1, "a": math.nan, "b": [math.inf, 1.5]}, {"id": 2, "c": -math.inf, "big": 2**70}]
+    path = tmp_path / "debug.cbor"
+    for part in (contexts[:1], contexts):
+        path.write_bytes(cbor2.dumps({"contexts": part, "stringTable": []}))
+
+        # WHEN they are read THEN each is null
+        expected = ['{"a":null,"b":[null,1.5]}', '{"c":null,"big":1180591620717411303424}'][: len(part)]
+        assert read_debug_info(path, ["fields"]).column(0).to_pylist() == expected
