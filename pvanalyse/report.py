@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from html import escape
 from os import PathLike
 from pathlib import Path
@@ -19,6 +20,7 @@ from pvanalyse.tables import TABLES, table
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pvanalyse.accessors import LivenessAccessor, MemoryAccessor
     from pvanalyse.analysis.metrics import Metrics
     from pvanalyse.analysis.summary import Summary
     from pvanalyse.readers.dialect import Dialect
@@ -143,6 +145,20 @@ class Report:
         from pvanalyse.analysis.metrics import metrics
 
         return metrics(self)
+
+    @cached_property
+    def memory(self) -> MemoryAccessor:
+        """Where the bytes are: by tile, IPU, category, vertex, variable …"""
+        from pvanalyse.accessors import MemoryAccessor
+
+        return MemoryAccessor(self)
+
+    @cached_property
+    def liveness(self) -> LivenessAccessor:
+        """When the bytes are live: the curve, its peaks, lifetimes, what would lower the peak …"""
+        from pvanalyse.accessors import LivenessAccessor
+
+        return LivenessAccessor(self)
 
     def sql(self, query: str) -> pd.DataFrame:
         """Return the result of a SELECT on profile.pop, in the file's own layout.

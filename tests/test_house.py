@@ -20,6 +20,7 @@ FLOW = (
     ("report_files",),
     ("discovery", "readers", "analysis"),
     ("render", "plots"),
+    ("accessors",),
     ("report",),
     ("__init__",),
     ("gate", "logs", "libpva"),

@@ -1,13 +1,25 @@
-"""When the bytes are live: the peak over the compile-time steps, and what makes it."""
+"""When the bytes are live: the curve over the compile-time steps, its peaks, what makes them and what would lower them.
+
+``liveness_steps`` and ``variable_liveness`` speak of one replica, and are there without lowered variables. What is
+asked of chosen tiles or IPUs is computed from the lowered variables, see :mod:`pvanalyse.analysis.lifetimes`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from pvanalyse.analysis.columns import integers
-from pvanalyse.tables import TableSource
+from pvanalyse.analysis.columns import Integers, integers, only_row
+from pvanalyse.analysis.lifetimes import read_lifetimes
+from pvanalyse.analysis.memory import required_tile_memory, tiles_frame
+from pvanalyse.analysis.memory_details import matching
+from pvanalyse.analysis.origins import Origins
+from pvanalyse.errors import NotCaptured, UsageError
+from pvanalyse.tables import TableSource, table
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +56,10 @@ def liveness_peak(source: TableSource) -> Peak | None:
     """Return the liveness peak, None when liveness was not captured."""
     if not source.captured("liveness_steps"):
         return None
-    table = source.arrow("liveness_steps")
-    size = integers(table.column("not_always_live_bytes"))
+    steps = source.arrow("liveness_steps")
+    size = integers(steps.column("not_always_live_bytes"))
     at = int(np.argmax(size))  # the first of equals; the table is ordered by step
-    step, program = (int(integers(table.column(name))[at]) for name in ("step", "program_id"))
+    step, program = (int(integers(steps.column(name))[at]) for name in ("step", "program_id"))
     return Peak(len(size), step, int(size[at]), program)
 
 
@@ -55,11 +67,397 @@ def live_at(source: TableSource, step: int) -> list[LiveVariable]:
     """Return the not-always-live variables that are live at a step, largest first; empty when not captured."""
     if not source.captured("variable_liveness"):
         return []
-    sizes: dict[str, int] = {}
-    for batch in source.batches("variable_liveness", ["name", "step_begin", "step_end", "bytes"]):
-        begin, end = integers(batch.column("step_begin")), integers(batch.column("step_end"))
-        rows = np.flatnonzero((begin <= step) & (step < end))
-        live = batch.take(rows)
-        for name, size in zip(live.column("name").to_pylist(), integers(live.column("bytes")).tolist(), strict=True):
-            sizes[name] = sizes.get(name, 0) + size
-    return [LiveVariable(name, size) for name, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0]))]
+    frame = live_at_frame(source, step)
+    return [LiveVariable(name, size) for name, size in zip(frame["name"], frame["bytes"].tolist(), strict=True)]
+
+
+# --------------------------------------------------------------------------------------------- the curve, its peaks
+
+
+def curve(
+    source: TableSource,
+    ipu: int | None = None,
+    tiles: Integers | None = None,
+    always_live: bool = False,
+) -> pd.DataFrame:
+    """Return the live bytes at each step.
+
+    Parameters
+    ----------
+    source
+        A report.
+    ipu, tiles
+        Only these tiles, computed from the lowered variables; by default one replica, as the report has it.
+    always_live
+        Add the always-live bytes of the same tiles.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``step``, ``program_id``, ``program_type``, ``program_name`` and ``bytes``.
+
+    Raises
+    ------
+    NotCaptured
+        The report has no liveness, or no lowered variables where they are needed.
+    """
+    steps = source.arrow("liveness_steps")
+    frame = pd.DataFrame({name: integers(steps.column(name)) for name in ("step", "program_id")})
+    frame = frame.join(_programs(source), on="program_id")[["step", "program_id", "program_type", "program_name"]]
+    frame[["program_type", "program_name"]] = frame[["program_type", "program_name"]].fillna("")
+    chosen = _tiles_of(source, ipu, tiles)
+    if chosen is None:
+        frame["bytes"] = integers(steps.column("not_always_live_bytes"))
+    else:
+        live = read_lifetimes(source)
+        group = np.where(np.isin(live.tile, chosen), 0, -1)
+        frame["bytes"] = live.curves(group, 1)[0][frame["step"].to_numpy()]
+    if always_live:
+        frame["bytes"] += _always_live_bytes(source, chosen)
+    return frame
+
+
+def peaks(source: TableSource, count: int = 1) -> pd.DataFrame:
+    """Return the largest local peaks of the curve, largest first; a plateau counts once, at its first step.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``step``, ``bytes`` (not always live, one replica), ``program_id``, ``program_type``, ``program_name``,
+        ``operation`` (the name of the program's outermost debug context) and ``location`` (``file:line``).
+    """
+    steps = curve(source)
+    size = steps["bytes"].to_numpy()
+    starts = np.flatnonzero(np.diff(size, prepend=-1) != 0)
+    level = np.concatenate(([-1], size[starts], [-1]))
+    tops = starts[(level[1:-1] > level[:-2]) & (level[1:-1] > level[2:])]
+    order = np.lexsort((tops, -size[tops]))[:count]
+    found = steps.iloc[tops[order]].reset_index(drop=True)[
+        ["step", "bytes", "program_id", "program_type", "program_name"]
+    ]
+    origins, contexts = Origins(source), _contexts_of_programs(source)
+    of_program = [contexts.get(program) for program in found["program_id"].tolist()]
+    found["operation"] = [origins.operation(context) for context in of_program]
+    found["location"] = [origins.location(context) for context in of_program]
+    return found
+
+
+def tile_peaks(source: TableSource) -> pd.DataFrame:
+    """Return every tile's own peak, all tiles at once.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``tile``, ``ipu``, ``peak_step`` (the first that reaches it), ``peak_bytes`` (not always live), the tile's
+        ``always_live_bytes``, ``peak_total_bytes`` (both), and ``stored_bytes``: the peak that the report itself
+        gives for the tile.
+
+    Raises
+    ------
+    NotCaptured
+        The report has no lowered variables.
+    """
+    live = read_lifetimes(source)
+    memory = required_tile_memory(source)
+    num_tiles = max(int(memory["tile"].max()), int(live.tile.max(initial=0))) + 1
+    size, step = live.peaks(live.tile, num_tiles)
+    tiles = tiles_frame(source)
+    frame = tiles[["tile", "ipu"]].copy()
+    frame["peak_step"], frame["peak_bytes"] = step[tiles["tile"]], size[tiles["tile"]]
+    frame["always_live_bytes"] = tiles["always_live_bytes"]
+    frame["peak_total_bytes"] = frame["peak_bytes"] + frame["always_live_bytes"]
+    frame["stored_bytes"] = tiles["not_always_live_bytes"]
+    return frame
+
+
+def headroom(source: TableSource, tiles: Integers) -> pd.DataFrame:
+    """Return the bytes that are still free on chosen tiles at each step.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Index ``step``, a column per tile: the tile's memory less always-live and live bytes. Gaps, which depend on
+        addresses and not on steps, are left out.
+    """
+    memory = required_tile_memory(source)
+    if memory.bytes_per_tile is None:
+        raise NotCaptured("target", table("target").capture)
+    live = read_lifetimes(source)
+    place = np.full(int(max(tiles.max(initial=0), live.tile.max(initial=0))) + 1, -1)
+    place[tiles] = np.arange(len(tiles))
+    free = memory.bytes_per_tile - tiles_frame(source, tiles)["always_live_bytes"].to_numpy()
+    frame = pd.DataFrame(free - live.curves(place[live.tile], len(tiles)).T, columns=tiles)
+    return frame.rename_axis(index="step")
+
+
+# ---------------------------------------------------------------------------------------------------- the variables
+
+
+def live_at_frame(source: TableSource, step: int, tiles: Integers | None = None) -> pd.DataFrame:
+    """Return the variables that are live at a step, largest first.
+
+    Parameters
+    ----------
+    source
+        A report.
+    step
+        The step.
+    tiles
+        Count only bytes on these tiles, from the lowered variables; by default those of one replica.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``name``, ``variable_id`` (null: made by the compiler), ``bytes``, ``element_type``, ``shape``, and the
+        ``step_begin`` and ``step_end`` of the interval that holds the step.
+
+    Raises
+    ------
+    UsageError
+        There is no such step.
+    """
+    _require_step(source, step)
+    rows = _intervals(source) if tiles is None else _intervals_on(source, tiles)
+    live = rows[(rows["step_begin"] <= step) & (step < rows["step_end"])]
+    key = live["variable_id"].fillna(-1)
+    together = live.groupby([key.rename("key"), "name"], sort=False, as_index=False).agg(
+        variable_id=("variable_id", "first"),
+        bytes=("bytes", "sum"),
+        step_begin=("step_begin", "min"),
+        step_end=("step_end", "max"),
+    )
+    together = together.merge(_declared(source), on="variable_id", how="left")
+    columns = ["name", "variable_id", "bytes", "element_type", "shape", "step_begin", "step_end"]
+    return together[columns].sort_values(["bytes", "name"], ascending=[False, True], ignore_index=True)
+
+
+def lifetimes_frame(source: TableSource, pattern: str | None = None, count: int | None = None) -> pd.DataFrame:
+    """Return when variables are live, on one replica, the largest variables first.
+
+    Parameters
+    ----------
+    source
+        A report.
+    pattern
+        Only variables whose name this regular expression is found in.
+    count
+        Only the largest so many variables.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``name``, ``variable_id``, ``bytes``, ``step_begin`` and ``step_end``, a row per interval.
+    """
+    rows = _intervals(source)
+    rows = rows[matching(rows["name"], pattern)]
+    largest = rows.groupby("name")["bytes"].max().sort_values(ascending=False, kind="stable")
+    rank = pd.Series(np.arange(len(largest)), largest.index)
+    rows = rows.assign(rank=rows["name"].map(rank))
+    if count is not None:
+        rows = rows[rows["rank"] < count]
+    return rows.sort_values(["rank", "step_begin"], ignore_index=True)[
+        ["name", "variable_id", "bytes", "step_begin", "step_end"]
+    ]
+
+
+def difference(source: TableSource, first: int, second: int) -> pd.DataFrame:
+    """Return what is live at one step and not, or less, at another.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``name``, ``first_bytes``, ``second_bytes`` and ``change_bytes`` of the variables that differ, most first.
+    """
+    sizes = [live_at_frame(source, step).groupby("name")["bytes"].sum() for step in (first, second)]
+    frame = pd.DataFrame({"first_bytes": sizes[0], "second_bytes": sizes[1]}).fillna(0).astype(np.int64)
+    frame["change_bytes"] = frame["second_bytes"] - frame["first_bytes"]
+    frame = frame[frame["change_bytes"] != 0].rename_axis("name").reset_index()
+    order = np.lexsort((frame["name"].to_numpy(str), -frame["change_bytes"].abs()))
+    return frame.iloc[order].reset_index(drop=True)
+
+
+def always_live_frame(source: TableSource) -> pd.DataFrame:
+    """Return what is live all the time: ``name``, ``variable_id``, ``bytes``; code and state under their category."""
+    rows = source.arrow("always_live_variables")
+    frame = pd.DataFrame(
+        {
+            "name": [name or "" for name in rows.column("name").to_pylist()],
+            "variable_id": pd.array(rows.column("variable_id").to_pylist(), "Int64"),
+            "bytes": integers(rows.column("bytes")),
+        }
+    )
+    return frame.sort_values(["bytes", "name"], ascending=[False, True], ignore_index=True)
+
+
+# ------------------------------------------------------------------------------------------------ lowering the peak
+
+
+def explain_peak(source: TableSource, reduce_by: int) -> pd.DataFrame:
+    """Return which variables to shrink or free so that the peak is lower by so many bytes.
+
+    Greedy: at the step of the current peak the largest live variable goes, with all its intervals; then the next
+    peak is looked for. The set is not always the smallest, but each row says where the next peak is.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``name``, ``bytes``, ``at_step`` (the peak it was taken from), ``peak_after_bytes`` and ``peak_after_step``.
+
+    Raises
+    ------
+    UsageError
+        The number of bytes is not above 0.
+    NotCaptured
+        The report has no liveness of variables.
+    """
+    if reduce_by <= 0:
+        raise UsageError(f"the peak can be lowered by 1 byte or more, not by {reduce_by:,}")
+    rows = _intervals(source)
+    steps = curve(source)
+    size = np.zeros(int(steps["step"].max()) + 1, np.int64)
+    size[steps["step"]] = steps["bytes"]
+    goal = int(size.max()) - reduce_by
+    left = rows.assign(key=rows["variable_id"].astype(object).where(rows["variable_id"].notna(), rows["name"]))
+    chosen: list[tuple[str, int, int, int, int]] = []
+    while int(size.max()) > max(goal, 0):
+        step = int(size.argmax())
+        live = left[(left["step_begin"] <= step) & (step < left["step_end"])]
+        if live.empty:
+            break
+        largest = live.groupby("key", sort=False)["bytes"].sum().idxmax()
+        gone = left["key"] == largest
+        for begin, end, part in left.loc[gone, ["step_begin", "step_end", "bytes"]].itertuples(index=False):
+            size[begin:end] -= part
+        freed = live[live["key"] == largest]
+        left = left[~gone]
+        chosen.append((freed["name"].iloc[0], int(freed["bytes"].sum()), step, int(size.max()), int(size.argmax())))
+    return pd.DataFrame(chosen, columns=["name", "bytes", "at_step", "peak_after_bytes", "peak_after_step"])
+
+
+def fp16_candidates(source: TableSource, worst: int = 5) -> pd.DataFrame:
+    """Return single-precision variables that are live where memory is tightest, with what half precision would save.
+
+    Parameters
+    ----------
+    source
+        A report.
+    worst
+        How many of the fullest tiles to look at, each at its own worst step. Without lowered variables the step of
+        the peak is looked at, over the tiles of one replica.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``name``, ``bytes``, ``saving_bytes`` (half of them), ``num_tiles``, ``largest_tile`` and
+        ``largest_tile_saving_bytes``; the columns of tiles are null without lowered variables. Most saved first.
+    """
+    if not (source.captured("lowered_variables") and source.captured("equivalence_class_intervals")):
+        return _fp16_of_replica(source)
+    tiles = tile_peaks(source).sort_values(["peak_total_bytes", "tile"], ascending=[False, True])[:worst]
+    worst_steps = zip(tiles["tile"].tolist(), tiles["peak_step"].tolist(), strict=True)
+    parts = [
+        _floats(live_at_frame(source, step, np.array([tile]))).assign(tile=np.int64(tile)) for tile, step in worst_steps
+    ]
+    rows = pd.concat(parts, ignore_index=True).sort_values(["bytes", "tile"], ascending=[False, True])
+    by_name = rows.groupby("name", sort=False)
+    frame = by_name.agg(bytes=("bytes", "sum"), num_tiles=("tile", "size"), largest_tile=("tile", "first"))
+    frame.insert(1, "saving_bytes", frame["bytes"] // 2)
+    frame["largest_tile_saving_bytes"] = by_name["bytes"].max() // 2
+    return frame.reset_index().sort_values(["saving_bytes", "name"], ascending=[False, True], ignore_index=True)
+
+
+def _fp16_of_replica(source: TableSource) -> pd.DataFrame:
+    peak = liveness_peak(source)
+    if peak is None:
+        raise NotCaptured("liveness_steps", table("liveness_steps").capture)
+    frame = _floats(live_at_frame(source, peak.step)).groupby("name", as_index=False, sort=False).sum()
+    frame["saving_bytes"] = frame["bytes"] // 2
+    for column in ("num_tiles", "largest_tile", "largest_tile_saving_bytes"):
+        frame[column] = pd.array([pd.NA] * len(frame), "Int64")
+    return frame.sort_values(["saving_bytes", "name"], ascending=[False, True], ignore_index=True)
+
+
+def _floats(live: pd.DataFrame) -> pd.DataFrame:
+    return live.loc[live["element_type"] == "float", ["name", "bytes"]]
+
+
+# -------------------------------------------------------------------------------------------------------- the parts
+
+
+def _require_step(source: TableSource, step: int) -> None:
+    last = int(integers(source.arrow("liveness_steps", ["step"]).column(0)).max())
+    if not 0 <= step <= last:
+        raise UsageError(f"there is no step {step:,}; the report has steps 0 to {last:,}")
+
+
+def _tiles_of(source: TableSource, ipu: int | None, tiles: Integers | None) -> Integers | None:
+    if ipu is None:
+        return tiles
+    from pvanalyse.analysis.selection import select_tiles
+
+    return select_tiles(source, None if tiles is None else tiles.tolist(), ipu)
+
+
+def _always_live_bytes(source: TableSource, tiles: Integers | None) -> int:
+    frame = tiles_frame(source, tiles)
+    if tiles is None:  # one replica
+        frame = frame.iloc[: len(frame) // int(only_row(source, "target").get("num_replicas", 1))]
+    return int(frame["always_live_bytes"].sum())
+
+
+def _programs(source: TableSource) -> pd.DataFrame:
+    """Return ``program_type`` and ``program_name`` by program id."""
+    names = {"program_type": "type", "program_name": "name"}
+    if not source.captured("programs"):
+        return pd.DataFrame({name: pd.Series(dtype=str) for name in names})
+    programs = source.arrow("programs", ["program_id", "type", "name"])
+    texts = {ours: [text or "" for text in programs.column(theirs).to_pylist()] for ours, theirs in names.items()}
+    return pd.DataFrame(texts, index=integers(programs.column("program_id")))
+
+
+def _contexts_of_programs(source: TableSource) -> dict[int, int | None]:
+    if not source.captured("programs"):
+        return {}
+    columns = source.arrow("programs", ["program_id", "debug_context_id"]).to_pydict()
+    return dict(zip(columns["program_id"], columns["debug_context_id"], strict=True))
+
+
+def _intervals(source: TableSource) -> pd.DataFrame:
+    """Return ``variable_liveness``."""
+    rows = source.arrow("variable_liveness")
+    return pd.DataFrame(
+        {
+            "name": [name or "" for name in rows.column("name").to_pylist()],
+            "variable_id": pd.array(rows.column("variable_id").to_pylist(), "Int64"),
+            "bytes": integers(rows.column("bytes")),
+            "step_begin": integers(rows.column("step_begin")),
+            "step_end": integers(rows.column("step_end")),
+        }
+    )
+
+
+def _intervals_on(source: TableSource, tiles: Integers) -> pd.DataFrame:
+    """Return the same of chosen tiles, from the lowered variables, a row per allocation and interval."""
+    columns = ["variable_id", "name", "tile", "bytes", "always_live", "equivalence_class_id"]
+    parts: list[dict[str, Sequence[Any]]] = []
+    for batch in source.batches("lowered_variables", columns):
+        live = ~batch.column("always_live").fill_null(True).to_numpy(zero_copy_only=False)
+        chosen = batch.take(np.flatnonzero(live & np.isin(integers(batch.column("tile")), tiles)))
+        parts.append(chosen.to_pydict())
+    rows = pd.DataFrame({name: [value for part in parts for value in part[name]] for name in columns})
+    rows["variable_id"] = pd.array(rows["variable_id"].tolist(), "Int64")
+    spans = source.arrow("equivalence_class_intervals").to_pydict()
+    rows = rows.merge(pd.DataFrame(spans), on="equivalence_class_id")
+    declared = _declared(source).set_index("variable_id")["declared_name"]
+    rows["name"] = rows["variable_id"].map(declared).fillna(rows["name"])
+    return rows[["name", "variable_id", "bytes", "step_begin", "step_end"]]
+
+
+def _declared(source: TableSource) -> pd.DataFrame:
+    """Return ``variable_id``, ``declared_name``, ``element_type`` and ``shape`` of the declared variables."""
+    columns = {"variable_id": "variable_id", "declared_name": "name", "element_type": "element_type", "shape": "shape"}
+    if not source.captured("variables"):
+        return pd.DataFrame({name: pd.Series(dtype=object) for name in columns}).astype({"variable_id": "Int64"})
+    rows = source.arrow("variables", list(columns.values()))
+    frame = pd.DataFrame({ours: rows.column(theirs).to_pylist() for ours, theirs in columns.items()})
+    return frame.astype({"variable_id": "Int64"})

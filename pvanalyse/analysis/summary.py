@@ -261,13 +261,12 @@ def _memory(source: TableSource, tiles: TileMemory, target: Mapping[str, Any]) -
 
 def _full_tile(tiles: TileMemory, at: int, categories: Mapping[int, Mapping[str, int]]) -> FullTile:
     tile, including = int(tiles["tile"][at]), int(tiles["total_including_gaps"][at])
-    over = max(0, including - tiles.bytes_per_tile) if tiles.bytes_per_tile is not None else 0
     return FullTile(
         tile=tile,
         ipu=tile // tiles.tiles_per_ipu if tiles.tiles_per_ipu else None,
         including_gaps=including,
         excluding_gaps=int(tiles["total_excluding_gaps"][at]),
-        over=max(over, int(tiles["overflowed_including_gaps"][at])),
+        over=int(tiles.over[at]),
         categories=dict(sorted(categories.get(tile, {}).items(), key=_largest_first)),
     )
 

@@ -668,12 +668,12 @@ def test_problems_are_described(path: Path) -> None:
 
 
 def test_a_float_that_json_does_not_have_is_null_however_it_is_encoded(tmp_path: Path) -> None:
-    # GIVEN such floats beside values of every way of encoding: the usual, and those beyond 64 bits and text keys
-    contexts = [{"id": 1, "a": math.nan, "b": [math.inf, 1.5]}, {"id": 2, "c": -math.inf, "big": 2**70}]
+    # GIVEN such floats beside values of both ways of encoding: the usual, and the one for keys that are not text
+    contexts = [{"id": 1, "a": math.nan, "b": [math.inf, 1.5]}, {"id": 2, "c": -math.inf, b"\x01": 7}]
     path = tmp_path / "debug.cbor"
     for part in (contexts[:1], contexts):
         path.write_bytes(cbor2.dumps({"contexts": part, "stringTable": []}))
 
         # WHEN they are read THEN each is null
-        expected = ['{"a":null,"b":[null,1.5]}', '{"c":null,"big":1180591620717411303424}'][: len(part)]
+        expected = ['{"a":null,"b":[null,1.5]}', '{"c":null,"01":7}'][: len(part)]
         assert read_debug_info(path, ["fields"]).column(0).to_pylist() == expected

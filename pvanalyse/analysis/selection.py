@@ -1,0 +1,124 @@
+"""Which tiles are meant: by number, by IPU, or the fullest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from pvanalyse.analysis.columns import Integers, only_row
+from pvanalyse.analysis.memory import tile_memory
+from pvanalyse.errors import NotCaptured, UsageError
+from pvanalyse.tables import TableSource, table
+
+_PART = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
+
+
+def parse_tiles(text: str) -> list[range]:
+    """Read tile numbers such as ``0,5,100-200``; the end of a range is part of it.
+
+    Raises
+    ------
+    UsageError
+        Not of this form; the mistake is marked.
+    """
+    ranges = []
+    at = 0
+    for part in text.split(","):
+        match = _PART.fullmatch(part)
+        if match is None or (match[2] and int(match[2]) < int(match[1])):
+            problem = "counts down" if match else "is neither a number nor a range such as 100-200"
+            raise UsageError(f"tiles: '{part.strip()}' {problem}\n  {text}\n  {' ' * at}{'^' * max(1, len(part))}")
+        ranges.append(range(int(match[1]), int(match[2] or match[1]) + 1))
+        at += len(part) + 1
+    return ranges
+
+
+def select_tiles(
+    source: TableSource,
+    tiles: str | Sequence[int] | None = None,
+    ipu: int | Sequence[int] | None = None,
+    worst: int | None = None,
+) -> Integers | None:
+    """Return the numbers of the tiles that are meant, ascending; the fullest first when ``worst`` is given.
+
+    Parameters
+    ----------
+    source
+        A report.
+    tiles
+        Tile numbers, or a text such as ``0,5,100-200``.
+    ipu
+        Tiles of this IPU, or of these.
+    worst
+        Of the tiles that are left, only so many of the fullest (including gaps).
+
+    Returns
+    -------
+    numpy.ndarray or None
+        int64 tile numbers; None when nothing was asked for, which means all tiles.
+
+    Raises
+    ------
+    UsageError
+        The text is no selection, or a tile or IPU does not exist.
+    NotCaptured
+        The report does not say how many tiles there are, or how full they are.
+    """
+    if tiles is None and ipu is None and worst is None:
+        return None
+    chosen = np.arange(_num_tiles(source))
+    if tiles is not None:
+        chosen = _chosen(tiles, len(chosen))
+    if ipu is not None:
+        chosen = chosen[np.isin(chosen // _tiles_per_ipu(source), _ipus(source, ipu))]
+    return chosen if worst is None else _fullest(source, chosen, worst)
+
+
+def _chosen(tiles: str | Sequence[int], num_tiles: int) -> Integers:
+    if isinstance(tiles, str):
+        ranges = parse_tiles(tiles)
+        highest = max((part[-1] for part in ranges), default=0)
+        if highest < num_tiles:
+            return np.unique(np.concatenate([np.arange(part.start, part.stop) for part in ranges]))
+    else:
+        wanted = np.unique(np.asarray(tiles, np.int64))
+        highest = int(wanted.max(initial=0)) if wanted.min(initial=0) >= 0 else int(wanted.min())
+        if 0 <= highest < num_tiles:
+            return wanted
+    raise UsageError(f"there is no tile {highest:,}; the report has tiles 0 to {num_tiles - 1:,}")
+
+
+def _ipus(source: TableSource, ipu: int | Sequence[int]) -> list[int]:
+    wanted = [ipu] if isinstance(ipu, int) else list(ipu)
+    num_ipus = _num_tiles(source) // _tiles_per_ipu(source)
+    for one in wanted:
+        if not 0 <= one < num_ipus:
+            raise UsageError(f"there is no IPU {one:,}; the report has IPUs 0 to {num_ipus - 1:,}")
+    return wanted
+
+
+def _fullest(source: TableSource, chosen: Integers, count: int) -> Integers:
+    if count < 1:
+        raise UsageError(f"the number of worst tiles must be at least 1, not {count}")
+    memory = tile_memory(source)
+    if memory is None:
+        raise NotCaptured("tile_memory", table("tile_memory").capture)
+    order = memory["tile"][memory.fullest(len(memory["tile"]))]
+    return order[np.isin(order, chosen)][:count]
+
+
+def _num_tiles(source: TableSource) -> int:
+    if source.captured("target"):
+        return int(only_row(source, "target").get("num_tiles", 0)) or source.count("tile_memory")
+    if source.captured("tile_memory"):
+        return source.count("tile_memory")
+    raise NotCaptured("target", table("target").capture)
+
+
+def _tiles_per_ipu(source: TableSource) -> int:
+    target = only_row(source, "target")
+    if not target.get("tiles_per_ipu"):
+        raise NotCaptured("target", table("target").capture)
+    return int(target["tiles_per_ipu"])
