@@ -1,8 +1,8 @@
 """What a report can be asked: ``report.memory`` and ``report.liveness``.
 
-Each method returns a DataFrame of its own; sizes are bytes. ``tiles`` is a text such as ``"0,5,100-200"`` or tile numbers,
-``ipu`` an IPU or several, ``worst`` how many of the fullest tiles; together they narrow the choice down. ``pattern`` is
-a regular expression that is searched for in names. Everything raises
+Each method returns a DataFrame of its own; sizes are bytes. ``tiles`` is a text such as ``"0,5,100-200"`` or tile
+numbers, ``ipu`` an IPU or several, ``worst`` how many of the fullest tiles; together they narrow the choice down.
+``pattern`` is a regular expression that is searched for in names. Everything raises
 :class:`~pvanalyse.errors.NotCaptured` when the report does not hold what it needs, and
 :class:`~pvanalyse.errors.UsageError` for a tile, step or pattern that makes no sense.
 """

@@ -148,14 +148,14 @@ class Report:
 
     @cached_property
     def memory(self) -> MemoryAccessor:
-        """Where the bytes are: by tile, IPU, category, vertex, variable …"""
+        """Where the bytes are: by tile, IPU, category, vertex, variable and more."""
         from pvanalyse.accessors import MemoryAccessor
 
         return MemoryAccessor(self)
 
     @cached_property
     def liveness(self) -> LivenessAccessor:
-        """When the bytes are live: the curve, its peaks, lifetimes, what would lower the peak …"""
+        """When the bytes are live: the curve, its peaks, lifetimes, what would lower the peak."""
         from pvanalyse.accessors import LivenessAccessor
 
         return LivenessAccessor(self)

@@ -63,8 +63,8 @@ def write_file(path: Path, text: str) -> None:
         It cannot be written.
     """
     place = Path(os.path.realpath(path))
-    direct = place.exists() and not place.is_file()
-    target = place if direct else place.with_name(f".{place.name}.part")
+    direct = os.path.exists(place) and not os.path.isfile(place)  # noqa: PTH110, PTH113  (they raise no errors)
+    target = place if direct else place.with_name(f".pvanalyse-{os.getpid()}.part")
     try:
         target.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
         if not direct:

@@ -52,15 +52,21 @@ def inspection_document(facts: DatabaseFacts) -> Document:
 def _csv_row(table: TableFacts, column: ColumnFacts) -> tuple[Value, ...]:
     blobs = column.blobs
     sizes = (blobs.smallest, blobs.largest, blobs.packed, blobs.values or None) if blobs else (None, None, "", None)
-    found = (column.found.get(name, 0) for name in _STORAGE_CLASSES)
-    return table.name, table.kind, table.rows, table.sampled, column.name, column.declared, *found, *sizes
+    found = (None if table.kind == "view" else column.found.get(name, 0) for name in _STORAGE_CLASSES)
+    rows = (None, None) if table.kind == "view" else (table.rows, table.sampled)
+    return table.name, table.kind, *rows, column.name, column.declared, *found, *sizes
 
 
 def _table(table: TableFacts) -> Section:
-    seen = f", of which {table.sampled:,} were looked at" if table.sampled < table.rows else ""
     rows = [_column(column) for column in table.columns]
+    return Section(f"{table.kind} {table.name}: {_seen(table)}", grids=[Grid("", _FIELDS, rows)])
+
+
+def _seen(table: TableFacts) -> str:
+    if table.kind == "view":
+        return "not run"
     count = "1 row" if table.rows == 1 else f"{table.rows:,} rows"
-    return Section(f"{table.kind} {table.name}: {count}{seen}", grids=[Grid("", _FIELDS, rows)])
+    return f"{count}, of which {table.sampled:,} were looked at" if table.sampled < table.rows else count
 
 
 def _column(column: ColumnFacts) -> tuple[Value, ...]:

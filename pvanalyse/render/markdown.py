@@ -21,7 +21,7 @@ def render_markdown(document: Document, out: TextIO, write: Formatter) -> None:
 
     out.write(f"# {text(document.title)}\n")
     if document.verdict:
-        out.write(f"\n**{text(document.verdict)}**\n")
+        out.write(f"\n**{text(document.verdict).strip()}**\n")
     for section in filter(None, document.sections):
         out.write(f"\n## {text(section.title)}\n")
         if section.facts:

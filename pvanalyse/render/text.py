@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
+from io import StringIO
 from typing import TextIO
 
+from rich import box
 from rich.cells import cell_len
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Column, Table
+from rich.text import Text
 
 from pvanalyse.names import shorten
 from pvanalyse.render.document import Document, Fact, Field, Formatter, Grid, Section, Unit
@@ -15,10 +22,10 @@ from pvanalyse.render.document import Document, Fact, Field, Formatter, Grid, Se
 _PIPE_WIDTH = 120
 _LEAST_WIDTH = 40  # narrower than this, lines are longer than the terminal
 _LEAST_TEXT = 12  # columns of a name, however little room there is
-_INDENT = "  "
-
-Line = tuple[str, str]
-"""A line and its style."""
+_GAP = 3  # that rich leaves between columns
+_INDENT = 2
+_TRAILING = re.compile(r"(?:\x1b\[[\d;]*m|\s)+$")
+_UNLIMITED = 100_000  # rich cuts what is wider than its console; widths are decided here
 
 
 def render_text(document: Document, out: TextIO, write: Formatter) -> None:
@@ -27,98 +34,107 @@ def render_text(document: Document, out: TextIO, write: Formatter) -> None:
     On a terminal it takes the terminal's width and colour (not with ``NO_COLOR``, https://no-color.org); elsewhere it
     is plain and 120 columns wide, or as wide as ``COLUMNS`` says. Names are cut to fit, numbers never are.
     """
-    if not out.isatty():
-        columns = os.environ.get("COLUMNS", "")
-        width = int(columns) if columns.isdecimal() and int(columns) else _PIPE_WIDTH
-        out.writelines(f"{line.rstrip()}\n" for line, _ in _lines(document, write, max(width, _LEAST_WIDTH)))
-        return
-    from rich.console import Console
-    from rich.text import Text
+    width = max(_width(out), _LEAST_WIDTH)
+    drawn = StringIO()
+    # Drawn aside, because rich fills lines up with blanks, which a terminal would wrap and a pipe does not want.
+    console = Console(
+        file=drawn,
+        width=_UNLIMITED,
+        force_terminal=out.isatty(),
+        color_system="auto" if out.isatty() else None,
+        highlight=False,
+        emoji=False,
+        markup=False,
+    )
+    for part in _parts(document, write, width):
+        console.print(part)
+    out.writelines(f"{_TRAILING.sub(_without_blanks, line)}\n" for line in drawn.getvalue().splitlines())
 
-    console = Console(file=out, highlight=False, emoji=False, markup=False)
-    for line, style in _lines(document, write, max(console.width, _LEAST_WIDTH)):
-        console.print(Text(line.rstrip(), style=style), soft_wrap=True)
+
+def _without_blanks(trailing: re.Match[str]) -> str:
+    return "\x1b[0m" if "\x1b" in trailing[0] else ""
 
 
-def _lines(document: Document, write: Formatter, width: int) -> Iterator[Line]:
-    yield write(document.title, Unit.TEXT), "bold"
-    style = "bold red" if document.alarming else "bold green"
-    yield from ((line, style) for line in _wrapped(write(document.verdict, Unit.TEXT), width, ""))
+def _width(out: TextIO) -> int:
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and len(columns) < 6 and int(columns):
+        return int(columns)
+    try:
+        return (out.isatty() and os.get_terminal_size(out.fileno()).columns) or _PIPE_WIDTH
+    except OSError:
+        return _PIPE_WIDTH
+
+
+def _parts(document: Document, write: Formatter, width: int) -> Iterator[RenderableType]:
+    yield Text(write(document.title, Unit.TEXT), "bold")
+    if document.verdict:
+        yield Text(
+            _wrapped(write(document.verdict, Unit.TEXT), width), "bold red" if document.alarming else "bold green"
+        )
     for section in filter(None, document.sections):
-        yield "", ""
-        yield write(section.title, Unit.TEXT), "bold cyan"
-        yield from _section(section, write, width)
+        yield ""
+        yield Text(write(section.title, Unit.TEXT), "bold cyan")
+        for part in _section(section, write, width - _INDENT):
+            yield part if part == "" else Padding(part, (0, 0, 0, _INDENT), expand=False)
 
 
-def _section(section: Section, write: Formatter, width: int) -> Iterator[Line]:
-    yield from _facts(section.facts, write, width)
+def _section(section: Section, write: Formatter, width: int) -> Iterator[RenderableType]:
+    if section.facts:
+        yield from _facts(section.facts, write, width)
     blank = bool(section.facts)
     for grid in filter(lambda one: one.rows, section.grids):
         if blank:
-            yield "", ""
-        yield from ((line, "italic") for line in _wrapped(write(grid.title, Unit.TEXT), width))
-        yield from _grid(grid.for_people(), write, width - len(_INDENT))
+            yield ""
+        if grid.title:
+            yield Text(_wrapped(write(grid.title, Unit.TEXT), width), "italic")
+        yield _grid(grid.for_people(), write, width)
         blank = True
     if blank and section.sentences:
-        yield "", ""
+        yield ""
     for sentence in section.sentences:
-        yield from ((line, "") for line in _wrapped(write(sentence, Unit.TEXT), width))
+        yield Text(_wrapped(write(sentence, Unit.TEXT), width))
 
 
-def _facts(facts: Sequence[Fact], write: Formatter, width: int) -> Iterator[Line]:
-    """Yield label and value side by side; a label that leaves too little room for values has its own below it."""
+def _facts(facts: Sequence[Fact], write: Formatter, width: int) -> Iterator[RenderableType]:
+    """Draw label and value side by side; a label that leaves too little room for values has its own below it."""
     labels = [write(fact.label, Unit.TEXT) for fact in facts]
     values = [write(fact.value, fact.unit) for fact in facts]
-    room = width - 2 * len(_INDENT)
-    most = max(room // 2, room - max(map(cell_len, values), default=0))
-    column = max([cell_len(label) for label in labels if cell_len(label) <= most], default=0)
-    hanging = " " * (column + 2 * len(_INDENT))
-    for label, text in zip(labels, values, strict=True):
-        value = _wrapped(text, width, hanging)
-        if cell_len(label) > column:
-            yield from ((line, "") for line in (*_wrapped(label, width), *value))
-        else:
-            first, *more = value or [hanging]
-            yield f"{_INDENT}{_padded(label, column)}{first.removeprefix(_INDENT + ' ' * column)}", ""
-            yield from ((line, "") for line in more)
+    most = max(width // 2, width - 2 - max(map(cell_len, values)))
+    column = max((cell_len(label) for label in labels if cell_len(label) <= most), default=0)
+    for label, value in zip(labels, values, strict=True):
+        fits = cell_len(label) <= column
+        if not fits:
+            yield Text(_wrapped(label, width))
+        row = Table.grid(Column(width=column, no_wrap=True), Column(no_wrap=True), padding=(0, 2))
+        row.add_row(Text(label if fits else ""), Text(_wrapped(value, width - column - 2)))
+        yield row
 
 
-def _grid(grid: Grid, write: Formatter, width: int) -> Iterator[Line]:
+def _grid(grid: Grid, write: Formatter, width: int) -> Table:
     labels = [write(field.label, Unit.TEXT) for field in grid.fields]
     cells = [[write(v, f.unit) for v, f in zip(row, grid.fields, strict=True)] for row in grid.rows]
     text = [at for at, field in enumerate(grid.fields) if field.unit is Unit.TEXT]
-    widths, gap = _widths(labels, cells, text, width)
-
-    def line(row: Sequence[str]) -> str:
-        return _INDENT + (" " * gap).join(
-            _padded(cell, widths[at], right=at not in text) for at, cell in enumerate(row)
-        )
-
-    heads = [textwrap.wrap(label, max(1, widths[at])) or [""] for at, label in enumerate(labels)]
-    tallest = max(map(len, heads))
-    for level in range(tallest):
-        yield line([head[level - tallest] if level >= tallest - len(head) else "" for head in heads]), "bold"
-    yield _INDENT + "─" * (sum(widths) + gap * (len(widths) - 1)), ""
+    widths = _widths(labels, cells, text, width)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="")
+    for at, label in enumerate(labels):
+        heading = Text("\n".join(textwrap.wrap(label, max(1, widths[at]))), "bold")
+        table.add_column(heading, justify="left" if at in text else "right", vertical="bottom", no_wrap=True)
     for row in cells:
         fitted = (_fitted(cell, widths[at], grid.fields[at]) if at in text else cell for at, cell in enumerate(row))
-        yield line(list(fitted)), ""
+        table.add_row(*map(Text, fitted))
+    return table
 
 
-def _widths(
-    labels: Sequence[str], cells: Sequence[Sequence[str]], text: Sequence[int], width: int
-) -> tuple[list[int], int]:
-    """Return the width of each column and the gap between them.
-
-    Numbers keep their width. When room is short, headings break between words, and names share what is left.
-    """
+def _widths(labels: Sequence[str], cells: Sequence[Sequence[str]], text: Sequence[int], width: int) -> list[int]:
+    """Return the width of each column: numbers keep theirs, headings break between words, names share what is left."""
     data = [max(cell_len(row[at]) for row in cells) for at in range(len(labels))]
-    for gap, heads in ((3, [len(label) for label in labels]), (2, [_longest_word(label) for label in labels])):
-        natural = [max(pair) for pair in zip(data, heads, strict=True)]
-        room = width - gap * (len(labels) - 1) - sum(size for at, size in enumerate(natural) if at not in text)
-        if room >= sum(natural[at] if at == 0 else min(natural[at], _LEAST_TEXT) for at in text):
-            break
+    natural = [max(size, cell_len(label)) for size, label in zip(data, labels, strict=True)]
+    room = width - _GAP * (len(labels) - 1)
+    if room < sum(size if at not in text else min(size, _LEAST_TEXT) for at, size in enumerate(natural)):
+        natural = [max(size, _longest_word(label)) for size, label in zip(data, labels, strict=True)]
+    room -= sum(size for at, size in enumerate(natural) if at not in text)
     limits = _share(room, {at: natural[at] for at in text})
-    return [limits.get(at, size) for at, size in enumerate(natural)], gap
+    return [limits.get(at, size) for at, size in enumerate(natural)]
 
 
 def _share(room: int, wanted: dict[int, int]) -> dict[int, int]:
@@ -134,21 +150,9 @@ def _longest_word(text: str) -> int:
     return max(map(len, text.split()), default=0)
 
 
-def _wrapped(text: str, width: int, indent: str = _INDENT) -> list[str]:
+def _wrapped(text: str, width: int) -> str:
     """Break text between words; one that is longer than a line, such as a path, stays whole to be copied."""
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent=indent,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-def _padded(text: str, width: int, *, right: bool = False) -> str:
-    space = " " * (width - cell_len(text))
-    return space + text if right else text + space
+    return "\n".join(textwrap.wrap(text, max(1, width), break_long_words=False, break_on_hyphens=False))
 
 
 def _fitted(text: str, width: int, field: Field) -> str:
