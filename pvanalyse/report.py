@@ -14,15 +14,17 @@ import pyarrow as pa
 from pvanalyse import tables as model
 from pvanalyse.discovery import resolve_report
 from pvanalyse.errors import NotCaptured, PvanalyseError, UnreadableFile
-from pvanalyse.report_files import ReportFiles
+from pvanalyse.report_files import FileKind, ReportFiles
 from pvanalyse.tables import TABLES, table
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from pvanalyse.accessors import LivenessAccessor, MemoryAccessor
+    from pvanalyse.analysis.insights import Insights, Limits
     from pvanalyse.analysis.metrics import Metrics
     from pvanalyse.analysis.summary import Summary
+    from pvanalyse.plots.accessor import Plots
     from pvanalyse.readers.dialect import Dialect
     from pvanalyse.readers.sources import Source
 
@@ -145,6 +147,26 @@ class Report:
         from pvanalyse.analysis.metrics import metrics
 
         return metrics(self)
+
+    def insights(self, limits: Limits | None = None) -> Insights:
+        """Return what stands out in the report's memory and liveness, with evidence and advice, most severe first.
+
+        Parameters
+        ----------
+        limits
+            From where on something is worth saying; see :class:`pvanalyse.analysis.insights.Limits`.
+        """
+        from pvanalyse.analysis.insights import insights
+
+        sizes = {file.kind: file.bytes for file in self.files.files}
+        return insights(self, limits, profile_bytes=sizes.get(FileKind.PROFILE))
+
+    @cached_property
+    def plot(self) -> Plots:
+        """Every kind of plot as a method that returns Axes, such as ``report.plot.memory_by_tile()``."""
+        from pvanalyse.plots.accessor import Plots
+
+        return Plots(self)
 
     @cached_property
     def memory(self) -> MemoryAccessor:

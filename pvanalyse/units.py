@@ -5,6 +5,7 @@ Machine formats never come here: they carry exact numbers.
 
 from __future__ import annotations
 
+import re
 from typing import Literal, get_args
 
 ByteUnits = Literal["binary", "si", "bytes"]
@@ -13,6 +14,10 @@ BYTE_UNITS: tuple[ByteUnits, ...] = get_args(ByteUnits)
 _STEPS: dict[str, tuple[int, tuple[str, ...]]] = {
     "binary": (1024, ("B", "KiB", "MiB", "GiB", "TiB", "PiB")),
     "si": (1000, ("B", "kB", "MB", "GB", "TB", "PB")),
+}
+_SIZE = re.compile(r"(\d{1,3}(?:,\d{3}){1,9}|\d{1,30})(?:\.(\d{1,30}))?\s*([a-z]*)", re.ASCII | re.IGNORECASE)
+_FACTORS: dict[str, int] = {
+    name.lower(): base**power for base, names in _STEPS.values() for power, name in enumerate(names)
 }
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _HERTZ = ((1e9, "GHz"), (1e6, "MHz"), (1e3, "kHz"), (1.0, "Hz"))
@@ -54,6 +59,29 @@ def format_bytes(value: float, units: ByteUnits = "binary") -> str:
             return f"{size:,.0f} B" if name == "B" else f"{_rounded(size)} {name}"
         size /= base
     return f"{_rounded(size)} {names[-1]}"
+
+
+def parse_bytes(text: str) -> int:
+    """Read a number of bytes that a person wrote, such as ``64 KiB``, ``1.5MB`` or ``4096``.
+
+    Parameters
+    ----------
+    text
+        A number, with commas between thousands or without, and a unit of :func:`format_bytes` in any case, KiB being
+        1,024 bytes and kB 1,000; without one, bytes. A part of a byte is rounded.
+
+    Raises
+    ------
+    ValueError
+        It is no size, with what one looks like.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    factor = _FACTORS.get(match[3].lower() or "b") if match else None
+    if match is None or factor is None:
+        raise ValueError(f"'{text}' is no size, which is a number and B, KiB, MiB, GiB, kB, MB, GB …, such as 64 KiB")
+    scale: int = 10 ** len(match[2] or "")
+    scaled = int(match[1].replace(",", "") + (match[2] or "")) * factor
+    return (2 * scaled + scale) // (2 * scale)
 
 
 def format_count(value: float) -> str:

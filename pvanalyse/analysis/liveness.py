@@ -117,16 +117,25 @@ def curve(
     return frame
 
 
-def peaks(source: TableSource, count: int = 1) -> pd.DataFrame:
+def peaks(source: TableSource, count: int = 1, tiles: Integers | None = None) -> pd.DataFrame:
     """Return the largest local peaks of the curve, largest first; a plateau counts once, at its first step.
+
+    Parameters
+    ----------
+    source
+        A report.
+    count
+        How many peaks.
+    tiles
+        The curve of these tiles, from the lowered variables; by default that of one replica.
 
     Returns
     -------
     pandas.DataFrame
-        ``step``, ``bytes`` (not always live, one replica), ``program_id``, ``program_type``, ``program_name``,
+        ``step``, ``bytes`` (not always live), ``program_id``, ``program_type``, ``program_name``,
         ``operation`` (the name of the program's outermost debug context) and ``location`` (``file:line``).
     """
-    steps = curve(source)
+    steps = curve(source, tiles=tiles)
     size = steps["bytes"].to_numpy()
     starts = np.flatnonzero(np.diff(size, prepend=-1) != 0)
     level = np.concatenate(([-1], size[starts], [-1]))
@@ -334,7 +343,7 @@ def explain_peak(source: TableSource, reduce_by: int) -> pd.DataFrame:
     return pd.DataFrame(chosen, columns=["name", "bytes", "at_step", "peak_after_bytes", "peak_after_step"])
 
 
-def fp16_candidates(source: TableSource, worst: int = 5) -> pd.DataFrame:
+def fp16_candidates(source: TableSource, worst: int = 5, peaks_of_tiles: pd.DataFrame | None = None) -> pd.DataFrame:
     """Return single-precision variables that are live where memory is tightest, with what half precision would save.
 
     Parameters
@@ -344,6 +353,8 @@ def fp16_candidates(source: TableSource, worst: int = 5) -> pd.DataFrame:
     worst
         How many of the fullest tiles to look at, each at its own worst step. Without lowered variables the step of
         the peak is looked at, over the tiles of one replica.
+    peaks_of_tiles
+        What :func:`tile_peaks` returned, when it is known already.
 
     Returns
     -------
@@ -353,12 +364,14 @@ def fp16_candidates(source: TableSource, worst: int = 5) -> pd.DataFrame:
     """
     if not (source.captured("lowered_variables") and source.captured("equivalence_class_intervals")):
         return _fp16_of_replica(source)
-    tiles = tile_peaks(source).sort_values(["peak_total_bytes", "tile"], ascending=[False, True])[:worst]
-    worst_steps = zip(tiles["tile"].tolist(), tiles["peak_step"].tolist(), strict=True)
-    parts = [
-        _floats(live_at_frame(source, step, np.array([tile]))).assign(tile=np.int64(tile)) for tile, step in worst_steps
-    ]
-    rows = pd.concat(parts, ignore_index=True).sort_values(["bytes", "tile"], ascending=[False, True])
+    known = tile_peaks(source) if peaks_of_tiles is None else peaks_of_tiles
+    tiles = known.sort_values(["peak_total_bytes", "tile"], ascending=[False, True])[:worst]
+    live = _intervals_on(source, tiles["tile"].to_numpy())
+    step = live["tile"].map(tiles.set_index("tile")["peak_step"])
+    live = live[(live["step_begin"] <= step) & (step < live["step_end"])]
+    live = live.merge(_declared(source), on="variable_id", how="left")
+    rows = live[live["element_type"] == "float"].groupby(["name", "tile"], as_index=False)[["bytes"]].sum()
+    rows = rows.sort_values(["bytes", "tile"], ascending=[False, True])
     by_name = rows.groupby("name", sort=False)
     frame = by_name.agg(bytes=("bytes", "sum"), num_tiles=("tile", "size"), largest_tile=("tile", "first"))
     frame.insert(1, "saving_bytes", frame["bytes"] // 2)
@@ -450,7 +463,7 @@ def _intervals_on(source: TableSource, tiles: Integers) -> pd.DataFrame:
     rows = rows.merge(pd.DataFrame(spans), on="equivalence_class_id")
     declared = _declared(source).set_index("variable_id")["declared_name"]
     rows["name"] = rows["variable_id"].map(declared).fillna(rows["name"])
-    return rows[["name", "variable_id", "bytes", "step_begin", "step_end"]]
+    return rows[["name", "variable_id", "tile", "bytes", "step_begin", "step_end"]]
 
 
 def _declared(source: TableSource) -> pd.DataFrame:

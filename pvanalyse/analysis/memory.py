@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from pvanalyse.analysis.columns import Integers, Sums, codes, exact_sum, integers, only_row
 from pvanalyse.errors import NotCaptured, UsageError
@@ -136,7 +137,8 @@ def tiles_frame(source: TableSource, tiles: Integers | None = None) -> pd.DataFr
     -------
     pandas.DataFrame
         ``tile``, ``ipu``, the columns of ``tile_memory``, ``free_bytes`` (negative where more is used than there is)
-        and ``over_bytes`` (what does not fit); in the order asked for, or by tile.
+        and ``over_bytes`` (what does not fit); in the order asked for, or by tile. Without a target ``ipu`` is null
+        and there is no ``free_bytes``.
     """
     memory = required_tile_memory(source)
     rows = _rows(memory, tiles)
@@ -229,8 +231,19 @@ def distribution(
         ``quantile`` (0 to 1) and ``bytes``, by linear interpolation.
     histogram
         ``from_bytes``, ``to_bytes`` (the last one included) and ``num_tiles`` of equally wide bins.
+
+    Raises
+    ------
+    UsageError
+        There is no such column of sizes, no bin, or no tile.
     """
-    values = tiles_frame(source, tiles)[column].to_numpy()
+    memory = required_tile_memory(source)
+    sizes = [name for name in memory.columns if name != "tile"]
+    if column not in sizes:
+        raise UsageError(f"'{column}' is no size of a tile; there are: {', '.join(sizes)}")
+    values = memory[column][_rows(memory, tiles)]
+    if bins < 1 or not len(values):
+        raise UsageError(f"a distribution needs a tile and a bin, not {len(values)} tiles in {bins} bins")
     shares = np.array([0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1])
     quantiles = pd.DataFrame({"quantile": shares, "bytes": np.quantile(values, shares)})
     counts, edges = np.histogram(values, bins)
@@ -245,13 +258,17 @@ def out_of_memory(source: TableSource) -> pd.DataFrame:
         ["tile", "ipu", "total_including_gaps", "over_bytes", "overflowed_including_gaps"]
     ]
     frame = frame.rename(columns={"overflowed_including_gaps": "overflowed_bytes"})
-    if len(tiles) and source.captured("tile_memory_category"):
-        categories = tile_categories(source, tiles)
-        frame["largest_category"] = categories.idxmax(axis=1).to_numpy()
-        frame["largest_category_bytes"] = categories.max(axis=1).to_numpy()
-    else:
-        frame["largest_category"], frame["largest_category_bytes"] = "", 0
+    largest = _largest_categories(source, tiles)
+    frame["largest_category"] = pd.Series([name for name, _ in largest], dtype=str)
+    frame["largest_category_bytes"] = np.array([size for _, size in largest], np.int64)
     return frame.sort_values(["over_bytes", "tile"], ascending=[False, True], ignore_index=True)
+
+
+def _largest_categories(source: TableSource, tiles: Integers) -> list[tuple[str, int]]:
+    """Return name and bytes of the category that fills each tile most; no name where none holds anything."""
+    by_tile = category_bytes(source, tiles).tiles
+    largest = [max(by_tile.get(int(tile), {}).items(), key=lambda one: one[1], default=("", 0)) for tile in tiles]
+    return [(name, size) if size else ("", 0) for name, size in largest]
 
 
 def required_tile_memory(source: TableSource) -> TileMemory:
@@ -291,7 +308,12 @@ def _category_rows(source: TableSource, tiles: Integers | None) -> pd.DataFrame:
     for batch in source.batches("tile_memory_category"):
         tile = integers(batch.column("tile"))
         chosen = np.ones(len(tile), bool) if tiles is None else np.isin(tile, tiles)
-        texts = {name: batch.column(name).to_pandas()[chosen].astype(str) for name in ("category", "region")}
+        texts = {name: _known(batch.column(name))[chosen] for name in ("category", "region")}
         sizes = {ours: integers(batch.column(name))[chosen] for ours, name in _SIZE_COLUMNS.items()}
         parts.append(pd.DataFrame({"tile": tile[chosen], **texts, **sizes}))
     return pd.concat(parts, ignore_index=True)
+
+
+def _known(column: pa.DictionaryArray) -> pd.Series[str]:
+    """Return a category column as text; what could not be read is 'Unknown', as in :func:`category_bytes`."""
+    return column.cast(pa.string()).fill_null("Unknown").to_pandas().astype(str)  # type: ignore[no-any-return]

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from pvanalyse.analysis.columns import Integers, Sums, integers, only_row
 from pvanalyse.errors import UsageError
-from pvanalyse.tables import TableSource
+from pvanalyse.tables import TABLES, TableSource
 
 
 def per_tile(column: pa.Array | pa.ChunkedArray, num_tiles: int) -> npt.NDArray[np.uint32]:
@@ -42,9 +42,13 @@ def matching(names: pd.Series[str], pattern: str | None) -> npt.NDArray[np.bool_
         return np.ones(len(names), bool)
     try:
         found = re.compile(pattern)
+    except OverflowError as error:
+        raise UsageError(f"not a regular expression: {error}") from None
     except re.error as error:
         at = " " * (error.pos or 0)
         raise UsageError(f"not a regular expression: {error.msg}\n  {pattern}\n  {at}^") from None
+    except (OverflowError, RecursionError):
+        raise UsageError("not a regular expression that can be used: it nests too deep or repeats too much") from None
     return np.fromiter((found.search(name) is not None for name in names), bool, len(names))
 
 
@@ -124,7 +128,7 @@ def exchanges_frame(source: TableSource, tiles: Integers | None = None, pattern:
         part = pd.DataFrame({name: _texts(batch.column(name)) for name in ("type", "name")})
         part.insert(0, "program_id", integers(batch.column("program_id")))
         part["code_bytes"] = code.sum(axis=1, dtype=np.int64)
-        part["largest_tile"] = chosen[code.argmax(axis=1)]
+        part["largest_tile"] = chosen[code.argmax(axis=1)] if len(chosen) else 0
         part["largest_tile_bytes"] = code.max(axis=1, initial=0).astype(np.int64)
         cycles = per_tile(batch.column("estimated_cycles_by_tile"), _num_tiles(source))[:, chosen]
         part["max_estimated_cycles"] = cycles.max(axis=1, initial=0).astype(np.int64)
@@ -181,13 +185,15 @@ def memory_map(source: TableSource, tile: int) -> pd.DataFrame:
     placed = rows[rows["begin"].notna()].sort_values(["begin", "end", "name"], kind="stable")
     begin, end = (placed[name].to_numpy(np.int64) for name in ("begin", "end"))
     # Those that begin before this one ends, less those that end before it begins, less itself.
-    before = np.searchsorted(np.sort(begin), end, "left")
-    over = np.searchsorted(np.sort(end), begin, "right")
-    placed = placed.assign(kind="allocation", overlaps=np.where(end > begin, before - over - 1, 0))
+    real = end > begin
+    before = np.searchsorted(np.sort(begin[real]), end, "left")
+    over = np.searchsorted(np.sort(end[real]), begin, "right")
+    placed = placed.assign(kind="allocation", overlaps=np.where(real, before - over - 1, 0))
     rest = rows[rows["begin"].isna()].assign(kind="not allocated", overlaps=0)
+    rest = rest.sort_values(["bytes", "name"], ascending=[False, True])
     gaps = _gaps(begin, end, _region_begins(source))
     together = pd.concat([placed, gaps]).sort_values(["begin", "end"], kind="stable")
-    return pd.concat([together, rest.sort_values("bytes", ascending=False)], ignore_index=True)[_MAP_COLUMNS]
+    return pd.concat([together, rest], ignore_index=True)[_MAP_COLUMNS]
 
 
 _MAP_COLUMNS = ["begin", "end", "bytes", "kind", "name", "category", "region", "always_live", "first_step", "last_step",
@@ -224,7 +230,9 @@ def _allocations_of(source: TableSource, tile: int) -> pd.DataFrame:
         }
     )
     frame.insert(1, "end", frame["begin"] + frame["bytes"])
-    first, last = _steps_of_classes(source, rows.column("equivalence_class_id").to_pylist())
+    classes = rows.column("equivalence_class_id").to_pylist()
+    classes = [None if always else one for always, one in zip(frame["always_live"], classes, strict=True)]
+    first, last = _steps_of_classes(source, classes)
     frame["first_step"], frame["last_step"] = pd.array(first, "Int64"), pd.array(last, "Int64")
     return frame
 
@@ -262,12 +270,12 @@ def _gaps(begin: Integers, end: Integers, region_begins: list[int]) -> pd.DataFr
     gaps: list[tuple[int, int]] = []
     for at, low in enumerate(region_begins):
         high = region_begins[at + 1] if at + 1 < len(region_begins) else np.iinfo(np.int64).max
-        mine = (begin >= low) & (begin < high) & (end > begin)
-        if not mine.any():
-            continue
-        reach = np.concatenate(([low], np.maximum.accumulate(end[mine])))
-        starts = np.flatnonzero(begin[mine] > reach[:-1])
-        gaps += zip(reach[starts].tolist(), begin[mine][starts].tolist(), strict=True)
+        # What lies across a region's border takes up the part of it that is inside.
+        mine = (begin < high) & (end > low) & (end > begin)
+        first, past = np.maximum(begin[mine], low), np.minimum(end[mine], high)
+        reach = np.concatenate(([low], np.maximum.accumulate(past)))
+        starts = np.flatnonzero(first > reach[:-1])
+        gaps += zip(reach[starts].tolist(), first[starts].tolist(), strict=True)
     frame = pd.DataFrame({"begin": [b for b, _ in gaps], "end": [e for _, e in gaps]}, dtype="Int64")
     frame["bytes"] = (frame["end"] - frame["begin"]).astype(np.int64)
     return frame.assign(kind="gap", name="", category="", region="", always_live=False, overlaps=0,
@@ -283,11 +291,12 @@ def _allocations(source: TableSource, tiles: Integers | None, pattern: str | Non
         part = batch if tiles is None else batch.filter(pa.array(np.isin(integers(batch.column("tile")), tiles)))
         parts.append(_grouped(part, made))
     rows = _added_up(pd.concat(parts, ignore_index=True))
-    names = {number: name for name, number in made.items()}
+    names: dict[int, str] = {}
     if source.captured("variables"):
         declared = source.arrow("variables", ["variable_id", "name"]).to_pydict()
-        names |= dict(zip(declared["variable_id"], declared["name"], strict=True))
-    rows["name"] = [names.get(number) or f"variable {number}" for number in rows["variable"]]
+        names = {key: name for key, name in zip(declared["variable_id"], declared["name"], strict=True) if name}
+    names |= {number: name for name, number in made.items()}
+    rows["name"] = [names.get(number, f"variable {number}") for number in rows["variable"]]
     rows["variable_id"] = rows["variable"].astype("Int64").where(rows["variable"] >= 0)
     return rows[matching(rows["name"], pattern)]
 
@@ -295,7 +304,8 @@ def _allocations(source: TableSource, tiles: Integers | None, pattern: str | Non
 def _grouped(batch: pa.RecordBatch, made: dict[str, int]) -> pd.DataFrame:
     identity = batch.column("variable_id")
     # Only the names of what the compiler made are looked at; others are declared in a table of their own.
-    own = pc.if_else(identity.is_valid(), pa.scalar(None, pa.string()), batch.column("name")).dictionary_encode()
+    name = batch.column("name").fill_null("")
+    own = pc.if_else(identity.is_valid(), pa.scalar(None, pa.string()), name).dictionary_encode()
     numbers = np.array([made.setdefault(name, -1 - len(made)) for name in own.dictionary.to_pylist()] or [0])
     code = own.indices.fill_null(0).to_numpy(zero_copy_only=False)
     known = identity.is_valid().to_numpy(zero_copy_only=False)
@@ -330,7 +340,7 @@ def _vertex_counts(
 
 def _state_of_type(source: TableSource) -> dict[int, int]:
     types = source.arrow("vertex_types", ["vertex_type_id", "instance_bytes"]).to_pydict()
-    return dict(zip(types["vertex_type_id"], types["instance_bytes"], strict=True))
+    return {kind: size or 0 for kind, size in zip(types["vertex_type_id"], types["instance_bytes"], strict=True)}
 
 
 def _max_per_tile(source: TableSource, name: str, column: str, tiles: Integers | None) -> Integers:
@@ -364,7 +374,7 @@ def _frame(source: TableSource, name: str, columns: list[str]) -> pd.DataFrame:
         values = table.column(column)
         if pa.types.is_string(values.type):
             frame[column] = _texts(values)
-        elif values.null_count:
+        elif values.null_count and TABLES[name].by_name[column].nullable:
             frame[column] = pd.array(values.to_pylist(), "Int64")
         else:
             frame[column] = integers(values)

@@ -64,7 +64,7 @@ class CategoryShare:
 
 @dataclass(frozen=True, slots=True)
 class MemorySummary:
-    """Memory of all tiles; ``capacity`` and ``fits`` are None when the target was not captured."""
+    """Memory of all tiles; ``capacity`` and ``bytes_per_tile`` are None when the target was not captured."""
 
     fits: bool
     tiles_out_of_memory: int

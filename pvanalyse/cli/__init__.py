@@ -15,7 +15,11 @@ from pvanalyse.names import printable_lines
 _COMMANDS = {
     "ls": "List the reports below a path, what is in them, and what crashed runs left.",
     "summary": "Show what was compiled, what fits and what does not, and what ran.",
+    "memory": "Show where the bytes are: IPUs, tiles, categories, variables, and what does not fit.",
+    "liveness": "Show when the bytes are live: peaks, what makes them, and what would lower them.",
+    "insights": "Judge a report by rules: what does not fit, what wastes memory, and what to do about it.",
     "metrics": "Print every metric of a report by name.",
+    "plot": "Draw memory and liveness: PNG, SVG or PDF.",
     "inspect": "Describe any SQLite file, and draft a dialect for it.",
 }
 """Each command by name with its short help, so that --help need not import them."""

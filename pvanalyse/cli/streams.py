@@ -11,7 +11,7 @@ from typing import TextIO
 
 from pvanalyse.errors import PvanalyseError, UnreadableFile
 
-_LOOKALIKES = {"─": "-", "…": "~", "×": "x", "–": "-", "µ": "u"}
+_LOOKALIKES = {"─": "-", "…": "~", "×": "x", "–": "-", "µ": "u"} | dict(zip("█▉▊▋▌▍▎▏", "####=--.", strict=True))
 _ERRORS = "pvanalyse-lookalikes"
 
 

@@ -63,6 +63,7 @@ _WRONG: dict[Storage, str] = {
 _ROWS_PER_BATCH = 65_536
 _ROWS_PER_BATCH_WITH_BLOBS = 256  # a per-tile BLOB of 16 IPUs is 94 KB
 
+_STEPS_BETWEEN_BREATHS = 100_000  # of SQLite's virtual machine: some milliseconds
 _READ_ACTIONS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE, sqlite3.SQLITE_FUNCTION}
 _HEADER = struct.Struct(">16sH6xII60xI4x")  # magic, page size, change counter, pages, version valid for
 
@@ -143,6 +144,8 @@ class Database:
             self._sqlite.text_factory = lambda raw: raw.decode(errors="replace")
             self._sqlite.execute("SELECT count(*) FROM sqlite_master").fetchone()
             self._sqlite.set_authorizer(self._authorise)
+            # Python notices Ctrl-C only while it runs; in here, that interrupts the query.
+            self._sqlite.set_progress_handler(lambda: 0, _STEPS_BETWEEN_BREATHS)
         try:
             self._adbc_database = adbc_driver_sqlite.connect(uri)
             self._adbc = adbc_driver_manager.AdbcConnection(self._adbc_database)
@@ -283,6 +286,8 @@ class Database:
         except (sqlite3.ProgrammingError, sqlite3.Warning) as error:
             raise UsageError(f"a query must be a single SELECT statement: {error}") from None
         except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:
+                raise KeyboardInterrupt from None
             raise self._explain(error, query) from None
         except UnicodeDecodeError:
             # Python's sqlite3 fails like this over names of columns, and over SQLite's messages that contain them.

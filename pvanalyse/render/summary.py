@@ -20,7 +20,7 @@ from pvanalyse.units import ByteUnits, format_bytes, format_fraction
 
 _MARKETING = {"Ipu1": "Ipu1 (Mk1)", "Ipu2": "Ipu2 (Mk2)"}
 _SHOWN_RUNS = 8
-_SHOWN_CATEGORIES = 3
+_SHOWN_CATEGORIES = 2
 
 _TARGET = (
     ("type", "Type", Unit.TEXT),

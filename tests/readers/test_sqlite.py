@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sqlite3
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -195,3 +198,16 @@ class TestDamage:
         good.write_bytes(raw)
         with pytest.raises(UnreadableFile, match="damaged"):
             read(good, [Field("a", "integer"), Field("b", "text")])
+
+
+def test_a_long_query_can_be_interrupted(tmp_path: Path) -> None:
+    # GIVEN a query without end, and Ctrl-C soon after it began
+    path = make(tmp_path / "x.db", [(1,)], "a")
+    endless = "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT count(*) FROM r"
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    with Database(path) as database:
+        timer.start()
+
+        # WHEN it runs THEN it ends as an interrupted program does
+        with pytest.raises(KeyboardInterrupt):
+            database.rows(endless)
