@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,11 @@ import click
 
 from pvanalyse.cli.options import Output
 from pvanalyse.cli.progress import progress
-from pvanalyse.errors import UnreadableFile, UsageError
-from pvanalyse.plots import KINDS, Kind
+from pvanalyse.cli.streams import write_file
+from pvanalyse.errors import UsageError
+from pvanalyse.plots import FORMATS, KINDS, Kind
 from pvanalyse.units import BYTE_UNITS, ByteUnits
 
-_FORMATS = ("png", "svg", "pdf")
 _LIST = "\n".join(f"  {name:<16}{kind.doc}" for name, kind in KINDS.items())
 
 
@@ -27,7 +26,7 @@ _LIST = "\n".join(f"  {name:<16}{kind.doc}" for name, kind in KINDS.items())
 @click.argument("kind", type=click.Choice(list(KINDS)), metavar="KIND")
 @click.argument("path", metavar="REPORT")
 @click.option("--output", "-o", "file", required=True, metavar="FILE", help="The picture; its suffix says the format.")
-@click.option("--format", "-f", "file_format", type=click.Choice(_FORMATS),
+@click.option("--format", "-f", "file_format", type=click.Choice(FORMATS),
               help="The format, whatever the suffix.")  # fmt: skip
 @click.option("--by", type=click.Choice(["category", "region", "liveness"]),
               help="What memory-by-tile stacks: category (default), region or liveness.")  # fmt: skip
@@ -72,7 +71,7 @@ def command(kind: str, path: str, file: str, file_format: str | None, width: flo
         axes = drawn.load()(report, **given, units=units, ax=figure_axes(size, dpi))
         contents = picture(axes, file_format, dpi)
         shown.stop()
-        _write(target, contents)
+        write_file(target, contents)
         output.note(report.warnings)
 
 
@@ -98,10 +97,8 @@ def _flag(name: str) -> str:
 
 def _format_of(path: Path) -> str:
     suffix = path.suffix.lower().removeprefix(".")
-    if suffix not in _FORMATS:
-        raise UsageError(
-            f"{path}: a picture's name ends in {', '.join('.' + one for one in _FORMATS)}; or use --format"
-        )
+    if suffix not in FORMATS:
+        raise UsageError(f"{path}: a picture's name ends in {', '.join('.' + one for one in FORMATS)}; or use --format")
     return suffix
 
 
@@ -112,20 +109,3 @@ def _plain_style() -> Iterator[None]:
 
     with style.context("default"):
         yield
-
-
-def _write(path: Path, contents: bytes) -> None:
-    """Write a regular file whole or not at all; through a link, to where it leads; a pipe or device directly."""
-    place = Path(os.path.realpath(path))
-    direct = os.path.exists(place) and not os.path.isfile(place)  # noqa: PTH110, PTH113  (they raise no errors)
-    target = place if direct else place.with_name(f".pvanalyse-{os.getpid()}.part")
-    try:
-        target.write_bytes(contents)
-        if not direct:
-            target.replace(place)
-    except OSError as error:
-        raise UnreadableFile(path, f"cannot be written ({error.strerror})") from None
-    finally:
-        if not direct:
-            with suppress(OSError):
-                target.unlink(missing_ok=True)

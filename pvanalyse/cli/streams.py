@@ -54,8 +54,10 @@ def abandon_standard_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def write_file(path: Path, text: str) -> None:
+def write_file(path: Path, contents: str | bytes) -> None:
     """Write a regular file whole or not at all; through a link, to where it leads; a pipe or device directly.
+
+    Text is written as UTF-8.
 
     Raises
     ------
@@ -66,7 +68,7 @@ def write_file(path: Path, text: str) -> None:
     direct = os.path.exists(place) and not os.path.isfile(place)  # noqa: PTH110, PTH113  (they raise no errors)
     target = place if direct else place.with_name(f".pvanalyse-{os.getpid()}.part")
     try:
-        target.write_text(text, encoding="utf-8", errors="backslashreplace", newline="")
+        target.write_bytes(contents.encode("utf-8", "backslashreplace") if isinstance(contents, str) else contents)
         if not direct:
             target.replace(place)
     except OSError as error:

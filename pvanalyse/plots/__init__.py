@@ -43,6 +43,9 @@ class Kind:
         return function
 
 
+FORMATS = ("png", "svg", "pdf")
+"""What a picture can be."""
+
 _TILES = ("tiles", "ipu", "worst")
 
 KINDS: dict[str, Kind] = {

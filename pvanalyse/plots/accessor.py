@@ -20,7 +20,7 @@ class Plots:
     """The plots of a report: ``report.plot.memory_by_tile(by="region")`` and the like, each of which returns Axes.
 
     In a notebook a plot is shown like any other; elsewhere save it with ``axes.figure.savefig("plot.png")``, or give
-    Axes of your own as ``ax``.
+    Axes of your own as ``ax``. The legend is beside the data, so a figure of your own needs ``layout="constrained"``.
     """
 
     def __init__(self, source: TableSource) -> None:

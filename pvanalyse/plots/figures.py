@@ -16,9 +16,9 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 
 from pvanalyse.errors import UsageError
 from pvanalyse.names import printable, shorten
+from pvanalyse.plots import FORMATS
 from pvanalyse.units import format_count
 
-FORMATS = ("png", "svg", "pdf")
 _SHOWING = ("inline", "ipympl", "nbagg", "widget", "notebook")
 _MOST_PIXELS = 100_000_000  # 400 MB while it is drawn
 _SMALL = 8.0
@@ -156,9 +156,11 @@ def caption(ax: Axes, sentences: Sequence[str]) -> None:
 def legend(ax: Axes, handles: Sequence[Artist], **options: Any) -> None:
     """Place a legend to the right of the data; labels are taken as they are, without TeX."""
     placed = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0, "frameon": False}
-    shown = ax.legend(handles=list(handles), fontsize="small", **{**placed, **options})
-    for text in shown.get_texts():
+    # Matplotlib leaves out labels that begin with an underscore, so names come afterwards.
+    shown = ax.legend(list(handles), ["name"] * len(handles), fontsize="small", **{**placed, **options})
+    for text, handle in zip(shown.get_texts(), handles, strict=True):
         text.set_parse_math(False)
+        text.set_text(str(handle.get_label()))
 
 
 def row_labels(ax: Axes, names: Sequence[str], *, numbers: Sequence[str] = ()) -> None:

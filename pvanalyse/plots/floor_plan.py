@@ -38,8 +38,6 @@ class FloorPlan:
         Top left of each IPU's panel, shape (ipus,).
     panel_rows, panel_columns
         Size of a panel in tiles.
-    gap
-        Cells above each panel and to its right: room for its name.
     """
 
     row: Integers
@@ -48,7 +46,6 @@ class FloorPlan:
     panel_column: Integers
     panel_rows: int
     panel_columns: int
-    gap: int
 
 
 def floor_plan(num_tiles: int, tiles_per_ipu: int, aspect: float = 1.6) -> FloorPlan:
@@ -64,7 +61,7 @@ def floor_plan(num_tiles: int, tiles_per_ipu: int, aspect: float = 1.6) -> Floor
     tile = np.arange(num_tiles)
     of_ipu, within = tile // tiles_per_ipu, tile % tiles_per_ipu
     return FloorPlan(panel_row[of_ipu] + within // width, panel_column[of_ipu] + within % width,
-                     panel_row, panel_column, height, width, gap)  # fmt: skip
+                     panel_row, panel_column, height, width)  # fmt: skip
 
 
 def _columns_of(tiles_per_ipu: int) -> int:
@@ -118,9 +115,10 @@ def tile_map(
         most = format_bytes(int(values[few].max()), units)
         remarks.append(f"black: {counted(int(few.sum()), 'tile')} with at most {most}")
     _draw(ax, cells, scale, column, units)
-    ax.set_ylim(cells.shape[0] - 0.5, -0.5 - plan.gap)
+    ax.set_ylim(cells.shape[0] - 0.5, -0.5 - cells.shape[0] / 20)
     for ipu, (row, left) in enumerate(zip(plan.panel_row, plan.panel_column, strict=True)):
-        ax.text(left - 0.5, row - 0.7, f"IPU {ipu}", ha="left", va="bottom", fontsize="small", color=INK)
+        ax.annotate(f"IPU {ipu}", (left - 0.5, row - 0.5), (0, 2), textcoords="offset points", ha="left", va="bottom",
+                    fontsize="small", color=INK)  # fmt: skip
     caption(ax, remarks)
     if column == "total_including_gaps":
         _mark(ax, cells.shape, plan, tiles[(frame["over_bytes"] > 0).to_numpy()])

@@ -11,6 +11,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from pvanalyse.analysis import liveness as analysis
+from pvanalyse.analysis.columns import Integers
+from pvanalyse.analysis.memory import tiles_frame
 from pvanalyse.analysis.selection import select_tiles
 from pvanalyse.errors import NotCaptured, UsageError
 from pvanalyse.plots import KINDS
@@ -67,7 +69,7 @@ def liveness(
     chosen = select_tiles(source, tiles, ipu, worst)
     curve = analysis.curve(source, tiles=chosen)
     live = curve["bytes"].to_numpy()
-    base = int(analysis.curve(source, tiles=chosen, always_live=True)["bytes"].iloc[0] - live[0]) if always_live else 0
+    base = _always_live_bytes(source, chosen, curve) if always_live else 0
     ax = new_axes(ax, KINDS["liveness"].size)
     starts = np.arange(0, len(live), -(-len(live) // pixel_columns(ax)))
     edges = np.append(starts, len(live)) + float(curve["step"].iloc[0])
@@ -88,7 +90,7 @@ def liveness(
     ax.set_xlabel("step")
     most = int(starts[1]) if len(starts) > 1 else 1
     caption(ax, [f"each column shows the most of {most} steps" if most > 1 else ""])
-    where = "one replica" if chosen is None else counted(len(chosen), "tile")
+    where = _where(chosen, tiles, ipu, worst)
     size = f"{format_bytes(top, units)}{' with what is always live' if always_live else ''}"
     program = _program(source, curve.iloc[at], everything=chosen is None)
     titles(ax, f"Live memory of {where}", f"peak: {size} at step {step:,}\n{program}")
@@ -152,7 +154,7 @@ def peak_variables(
     byte_axis(ax.xaxis, units)
     ax.set_xlim(0, max([1, *sizes]) * 1.02)
     ax.set_xlabel("bytes")
-    where = "one replica" if chosen is None else counted(len(chosen), "tile")
+    where = _where(chosen, tiles, ipu, worst)
     title = f"Largest variables at {'the peak, ' if step is None else ''}step {at:,}"
     titles(ax, title, f"{format_bytes(total, units)} not always live on {where}, in {counted(len(live), 'variable')}")
     return ax
@@ -216,6 +218,28 @@ def lifetimes(
 
 
 # ------------------------------------------------------------------------------------------------------- the parts
+
+
+def _always_live_bytes(source: TableSource, chosen: Integers | None, curve: pd.DataFrame) -> int:
+    if chosen is not None:  # a second curve would read the lowered variables again
+        return int(tiles_frame(source, chosen)["always_live_bytes"].sum())
+    both = analysis.curve(source, always_live=True)
+    return int(both["bytes"].iloc[0] - curve["bytes"].iloc[0])
+
+
+def _where(
+    chosen: Integers | None,
+    tiles: str | Sequence[int] | None,
+    ipu: int | Sequence[int] | None,
+    worst: int | None,
+) -> str:
+    """Name the tiles that were asked for."""
+    if chosen is None:
+        return "one replica"
+    ipus = [] if ipu is None else [ipu] if isinstance(ipu, int) else list(ipu)
+    if len(ipus) == 1 and tiles is None and worst is None:
+        return f"IPU {ipus[0]}"
+    return f"tile {int(chosen[0]):,}" if len(chosen) == 1 else counted(len(chosen), "tile")
 
 
 def _peak_step(source: TableSource) -> int:

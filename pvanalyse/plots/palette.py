@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Any
 
 _BLUE, _SKY, _GREEN, _YELLOW = "#0072B2", "#56B4E9", "#009E73", "#F0E442"
-_ORANGE, _VERMILION, _PURPLE, _GREY = "#E69F00", "#D55E00", "#CC79A7", "#999999"
+_ORANGE, _VERMILION, _PURPLE, _GREY = "#E69F00", "#D55E00", "#CC79A7", "#555555"
 
 LIMIT = "#B00020"
 """Lines that must not be crossed, and what is beyond them."""
@@ -23,6 +23,8 @@ ACCENT = _BLUE
 """Bars and areas of plots with one series."""
 REST = "#BBBBBB"
 """What was put together because there was too much of it."""
+
+_DARK = 0.45
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,14 @@ class Style:
         """Return keyword arguments of a matplotlib patch or collection."""
         # Matplotlib draws a hatch in the colour of the edge, and an edge of no width not at all.
         filled: dict[str, Any] = {"facecolor": self.colour, "linewidth": 0.0}
-        return {**filled, "hatch": self.hatch, "edgecolor": "#00000099"} if self.hatch else filled
+        ink = "#FFFFFFA0" if _brightness(self.colour) < _DARK else "#000000A0"
+        return {**filled, "hatch": self.hatch, "edgecolor": ink} if self.hatch else filled
+
+
+def _brightness(colour: str) -> float:
+    """Return the luma of ITU-R BT.601, 0 to 1."""
+    red, green, blue = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    return 0.299 * red + 0.587 * green + 0.114 * blue
 
 
 CATEGORIES = {

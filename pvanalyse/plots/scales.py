@@ -38,7 +38,8 @@ class ByteLocator(Locator):
             return _MOST_TICKS
         across = isinstance(self.axis, XAxis)
         extent = self.axis.axes.get_window_extent()
-        inches = (extent.width if across else extent.height) / self.axis.axes.get_figure(root=True).dpi
+        figure = self.axis.axes.get_figure(root=True)
+        inches = (extent.width if across else extent.height) / (figure.dpi if figure is not None else 100)
         return min(max(1.5, inches / (_INCHES_ACROSS if across else _INCHES_UP)), _MOST_TICKS)
 
 
@@ -82,4 +83,4 @@ def byte_axis(axis: Axis, units: ByteUnits) -> None:
 def count_axis(axis: Axis) -> None:
     """Give an axis of whole numbers its ticks, with thousands separators."""
     axis.set_major_locator(MaxNLocator(nbins="auto", integer=True, steps=[1, 2, 4, 5, 10]))
-    axis.set_major_formatter(lambda value, _at: f"{value:,.0f}")
+    axis.set_major_formatter(lambda value, _at: f"{value:,.0f}" if float(value).is_integer() else "")

@@ -13,7 +13,7 @@ from pvanalyse.plots.palette import INK
 from pvanalyse.plots.scales import count_axis
 
 _MOST_IPU_LABELS = 16
-_MOST_TILE_LABELS = 40
+_MOST_TILE_LABELS, _MOST_LEVEL_LABELS = 40, 16
 
 
 @dataclass(frozen=True)
@@ -73,14 +73,15 @@ def label_tiles(ax: Axes, columns: TileColumns, tiles_per_ipu: int, order: str) 
     """Label the axis with tile numbers, and mark where one IPU ends and the next begins."""
     ax.set_xlim(columns.edges[0], columns.edges[-1])
     ax.set_xlabel("tile" if columns.are_numbers else f"tile, {order}")
+    tiles = columns.tiles.tolist()
     if columns.are_numbers:
-        count_axis(ax.xaxis)
         _mark_ipus(ax, columns, tiles_per_ipu)
-    elif len(columns.tiles) <= _MOST_TILE_LABELS:
-        ax.set_xticks(range(len(columns.tiles)), [f"{tile:,}" for tile in columns.tiles.tolist()], rotation=90)
-    else:
-        count_axis(ax.xaxis)
-        tiles = columns.tiles.tolist()
+    if len(tiles) <= _MOST_TILE_LABELS:
+        places = tiles if columns.are_numbers else range(len(tiles))
+        ax.set_xticks(places, [f"{tile:,}" for tile in tiles], rotation=90 if len(tiles) > _MOST_LEVEL_LABELS else 0)
+        return
+    count_axis(ax.xaxis)
+    if not columns.are_numbers:
         ax.xaxis.set_major_formatter(lambda at, _: f"{tiles[int(at)]:,}" if 0 <= at < len(tiles) else "")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -130,8 +131,7 @@ def test_the_histogram_counts_every_tile_once(report: Report) -> None:
     counts, edges, _ = axes.patches[0].get_data()  # type: ignore[attr-defined]
     sizes = [size for (size,) in sql("SELECT total_including_gaps FROM tile_memory")]
     inside = [
-        sum(low <= size < high or (size == high == max(sizes)) for size in sizes)
-        for low, high in zip(edges, edges[1:], strict=False)
+        sum(low <= size < high or (size == high == max(sizes)) for size in sizes) for low, high in pairwise(edges)
     ]
     assert counts.tolist() == inside
     assert sum(inside) == len(sizes) == 128
@@ -212,10 +212,10 @@ def test_methods_of_a_report_are_the_kinds(report: Report) -> None:
     plots = Plots(report)
     assert {name for name in dir(plots) if not name.startswith("_")} == {kind.function for kind in KINDS.values()}
     drawn = plots.liveness(ipu=0)
-    assert drawn.get_title(loc="left").startswith("Live memory of 64 tiles")
+    assert drawn.get_title(loc="left").startswith("Live memory of IPU 0")
     assert (plots.liveness.__doc__ or "").startswith("Draw the live bytes")
     with pytest.raises(AttributeError):
-        plots.nonsense
+        _ = plots.nonsense
 
 
 @pytest.mark.parametrize(

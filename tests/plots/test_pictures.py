@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.image import imread
 
 from pvanalyse import NotCaptured, UsageError, open_report
-from pvanalyse.plots import KINDS
-from pvanalyse.plots.figures import FORMATS, figure_axes, picture
+from pvanalyse.plots import FORMATS, KINDS
+from pvanalyse.plots.figures import figure_axes, picture
 from tests.conftest import SAMPLES
 from tests.plots.pictures import BASELINE, CASES, DRAWN_WITH, TOLERANCE, draw, png, sample, worst_block
 
