@@ -85,7 +85,8 @@ def recomputation(facts: Facts) -> Insight | None:
         size("saving_of_replica_bytes", saving),
         advice="Compute activations again in the backward pass instead of keeping them, from checkpoints at the ends "
         "of layers. The estimate frees each between the step that makes it and the last that needs it, and adds "
-        "the largest back; what has to be kept as checkpoints comes off it. It costs the time of computing twice.",
+        "the largest of them back; what has to be kept as checkpoints comes off it. It costs the time of computing "
+        "twice.",
         options=(
             "PopART: SessionOptions.autoRecomputation",
             "PopTorch: poptorch.recomputationCheckpoint",
@@ -97,16 +98,16 @@ def recomputation(facts: Facts) -> Insight | None:
 
 
 def _peak_without(curve: Integers, candidates: pd.DataFrame) -> int:
-    """Return the peak when candidates are gone between their first and last step, one of them at a time computed."""
-    num_steps = len(curve)
-    begin = np.clip(candidates["step_begin"].to_numpy(np.int64) + 1, 0, num_steps)
-    end = np.clip(candidates["step_end"].to_numpy(np.int64) - 1, begin, num_steps)
-    size_of_each = candidates["bytes"].to_numpy(np.int64)
-    change = np.zeros(num_steps + 1, np.int64)
-    np.add.at(change, begin, size_of_each)
-    np.subtract.at(change, end, size_of_each)
-    gone = np.cumsum(change[:-1])
-    return int(np.where(gone > 0, curve - gone + size_of_each.max(), curve).max())
+    """Return the peak when candidates are gone between their first and last step, but for the largest gone at a step.
+
+    That one stands for what is being computed again.
+    """
+    gone, again = np.zeros_like(curve), np.zeros_like(curve)
+    for begin, end, size_of_one in candidates[["step_begin", "step_end", "bytes"]].itertuples(index=False):
+        inside = slice(max(0, begin + 1), max(0, end - 1))
+        gone[inside] += size_of_one
+        again[inside] = np.maximum(again[inside], size_of_one)
+    return int((curve - gone + again).max())
 
 
 @rule("batch-size")
