@@ -53,7 +53,7 @@ def _parts(source: TableSource) -> Iterator[pd.DataFrame]:
             tile=memory["tile"],
         )  # fmt: skip
         if source.captured("lowered_variables"):
-            always = _always_live(source, int(memory["tile"].max()) + 1)[memory["tile"]]
+            always = _always_live(source, memory["tile"])
             yield _disagreements("always_live_bytes", memory["always_live_bytes"], always, tile=memory["tile"])
         if source.captured("tile_memory_category"):
             stored = memory.total("total_excluding_gaps")
@@ -67,23 +67,24 @@ def _parts(source: TableSource) -> Iterator[pd.DataFrame]:
     captured = all(map(source.captured, ("lowered_variables", "equivalence_class_intervals", "liveness_steps")))
     if memory is not None and captured:
         live = read_lifetimes(source)
-        size, _ = live.peaks(live.tile, int(memory["tile"].max()) + 1)
-        yield _disagreements(
-            "not_always_live_bytes", memory["not_always_live_bytes"], size[memory["tile"]], tile=memory["tile"]
-        )
-        replica = len(memory["tile"]) // int(only_row(source, "target").get("num_replicas", 1))
+        size, _ = live.peaks(live.group_of(memory["tile"]), len(memory["tile"]))
+        yield _disagreements("not_always_live_bytes", memory["not_always_live_bytes"], size, tile=memory["tile"])
+        replica = len(memory["tile"]) // max(1, int(only_row(source, "target").get("num_replicas", 1)))
         steps = source.arrow("liveness_steps", ["step", "not_always_live_bytes"])
         step = integers(steps.column(0))
         curve = live.curves(np.where(live.tile < replica, 0, -1), 1)[0]
         yield _disagreements("liveness of one replica", integers(steps.column(1)), curve[step], step=step)
 
 
-def _always_live(source: TableSource, num_tiles: int) -> Integers:
-    sums = Sums(num_tiles)
+def _always_live(source: TableSource, tiles: Integers) -> Integers:
+    sums = Sums(len(tiles))
     for batch in source.batches("lowered_variables", ["tile", "bytes", "always_live"]):
         live = batch.filter(pc.fill_null(batch.column("always_live"), pa.scalar(False)))
-        sums.add(integers(live.column("tile")), integers(live.column("bytes")))
-    return np.array([sums[tile] for tile in range(num_tiles)], np.int64)
+        tile = integers(live.column("tile"))
+        at = np.minimum(np.searchsorted(tiles, tile), len(tiles) - 1)
+        known = tiles[at] == tile
+        sums.add(at[known], integers(live.column("bytes"))[known])
+    return np.array([sums[at] for at in range(len(tiles))], np.int64)
 
 
 def _disagreements(

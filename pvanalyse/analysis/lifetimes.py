@@ -17,11 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pvanalyse.analysis.columns import Integers, integers
+from pvanalyse.errors import PvanalyseError
 from pvanalyse.tables import TableSource
 
 Indices = npt.NDArray[np.int32]
 
 _CELLS_AT_ONCE = 1 << 23  # of a matrix (groups, steps): 64 MB, and a few of them
+_STEPS_PER_ROW = 64  # numbers of steps may have gaps, but not any
 _DENSE = 32  # a matrix is filled when it has at most so many cells for each change
 _COLUMNS = ("tile", "bytes", "always_live", "equivalence_class_id")
 
@@ -63,6 +65,14 @@ class Lifetimes:
         return Lifetimes(self.tile[rows], self.bytes[rows], self.class_index[rows], self.class_ids,
                          self.first_interval, self.begin, self.end, self.num_steps)  # fmt: skip
 
+    def group_of(self, tiles: Integers) -> Integers:
+        """Return for each allocation the position of its tile in ``tiles``, −1 where it is not among them."""
+        if np.array_equal(tiles, np.arange(len(tiles))):  # all of them: no need to look
+            return np.where(self.tile < len(tiles), self.tile, -1)
+        order = np.argsort(tiles, kind="stable")
+        at = np.minimum(np.searchsorted(tiles, self.tile, sorter=order), max(0, len(tiles) - 1))
+        return np.where(tiles[order[at]] == self.tile, order[at], -1) if len(tiles) else np.full(len(self.tile), -1)
+
     def live_at(self, step: int) -> npt.NDArray[np.bool_]:
         """Tell for each allocation whether it is live at a step."""
         live = np.zeros(len(self.class_ids), bool)
@@ -86,7 +96,7 @@ class Lifetimes:
             int64 of shape (groups, steps): as many numbers as there are cells, so ask for few groups at a time.
         """
         chosen = self.select(group >= 0) if (group < 0).any() else self
-        return _dense(*chosen._changes(group[group >= 0]), num_groups, self.num_steps)
+        return _dense(*chosen._changes(group[group >= 0]), num_groups, self.num_steps).astype(np.int64)
 
     def peaks(self, group: npt.NDArray[Any], num_groups: int) -> tuple[Integers, Integers]:
         """Return each group's peak.
@@ -94,7 +104,7 @@ class Lifetimes:
         Parameters
         ----------
         group, num_groups
-            As for :meth:`curves`; here there may be many groups.
+            As for :meth:`curves`; there may be many groups.
 
         Returns
         -------
@@ -103,7 +113,8 @@ class Lifetimes:
             with nothing live at any step has 0 bytes at step 0.
         """
         size, step = np.zeros(num_groups, np.int64), np.zeros(num_groups, np.int64)
-        for first, last, part, mine in self._parts(group, num_groups):
+        chosen = self.select(group >= 0) if (group < 0).any() else self
+        for first, last, part, mine in chosen._parts(group[group >= 0], num_groups):
             changes = part._changes(mine)
             cells = (last - first) * (self.num_steps + 1)
             peaks = _dense_peaks if cells <= _DENSE * len(changes[0]) else _sparse_peaks
@@ -146,8 +157,10 @@ def read_lifetimes(source: TableSource) -> Lifetimes:
     ------
     NotCaptured
         The report has no lowered variables, or no intervals of their classes.
+    PvanalyseError
+        The steps of the report cannot be.
     """
-    num_steps = _num_steps(source)
+    num_steps = number_of_steps(source)
     class_ids, first_interval, begin, end = _intervals(source, num_steps)
     tiles, sizes, classes = [], [], []
     for batch in source.batches("lowered_variables", _COLUMNS):
@@ -156,20 +169,33 @@ def read_lifetimes(source: TableSource) -> Lifetimes:
         identity = integers(batch.column("equivalence_class_id"))[known]
         at = np.minimum(np.searchsorted(class_ids, identity), max(0, len(class_ids) - 1))
         live = class_ids[at] == identity if len(class_ids) else np.zeros(len(at), bool)
-        tiles.append(integers(batch.column("tile"))[known][live].astype(np.int32))
+        tile = np.clip(integers(batch.column("tile")), -1, np.iinfo(np.int32).max)  # what is no tile stays none
+        tiles.append(tile[known][live].astype(np.int32))
         sizes.append(integers(batch.column("bytes"))[known][live])
         classes.append(at[live].astype(np.int32))
     return Lifetimes(np.concatenate(tiles), np.concatenate(sizes), np.concatenate(classes), class_ids,
                      first_interval, begin, end, num_steps)  # fmt: skip
 
 
-def _num_steps(source: TableSource) -> int:
+def number_of_steps(source: TableSource) -> int:
+    """Return the number of compile-time steps: the last one, and one more.
+
+    Raises
+    ------
+    PvanalyseError
+        A step is negative, or far beyond what the number of rows allows: arrays of that length are not made.
+    """
     steps = integers(source.arrow("liveness_steps", ["step"]).column(0))
-    return int(steps.max()) + 1
+    first, last = int(steps.min()), int(steps.max())
+    if first < 0 or last >= _STEPS_PER_ROW * len(steps) + _CELLS_AT_ONCE:
+        wrong = first if first < 0 else last
+        raise PvanalyseError(f"table 'liveness_steps' cannot be: it has a step {wrong:,} among {len(steps):,} rows")
+    return last + 1
 
 
 def _intervals(source: TableSource, num_steps: int) -> tuple[Integers, Integers, Integers, Integers]:
     table = source.arrow("equivalence_class_intervals")
+    table = table.filter(table.column(0).is_valid())
     identity, begin, end = (integers(table.column(at)) for at in range(3))
     begin, end = np.clip(begin, 0, num_steps), np.clip(end, 0, num_steps)
     real = begin < end
@@ -181,14 +207,19 @@ def _intervals(source: TableSource, num_steps: int) -> tuple[Integers, Integers,
 
 def _dense(
     group: npt.NDArray[Any], begin: Integers, end: Integers, size: Integers, num_groups: int, num_steps: int
-) -> Integers:
+) -> npt.NDArray[Any]:
+    """Return the live bytes, whole numbers, of shape (groups, steps)."""
     width = num_steps + 1
     base = group.astype(np.int64) * width
-    # Sums of bytes on an IPU are far below 2**53, so float64 weights are exact.
-    changes = np.bincount(base + begin, size, num_groups * width)
-    changes -= np.bincount(base + end, size, num_groups * width)
-    live = np.cumsum(changes.reshape(num_groups, width), axis=1)
-    return live[:, :num_steps].astype(np.int64)
+    if int(size.max(initial=0)) * len(size) < 2**53:  # of any real report; then float64 weights are exact
+        changes = np.bincount(base + begin, size, num_groups * width)
+        changes -= np.bincount(base + end, size, num_groups * width)
+    else:
+        changes = np.zeros(num_groups * width, np.int64)
+        np.add.at(changes, base + begin, size)
+        np.subtract.at(changes, base + end, size)
+    live = changes.reshape(num_groups, width)
+    return np.cumsum(live, axis=1, out=live)[:, :num_steps]
 
 
 def _dense_peaks(
@@ -196,7 +227,7 @@ def _dense_peaks(
 ) -> tuple[Integers, Integers]:
     live = _dense(group, begin, end, size, num_groups, num_steps)
     step = live.argmax(axis=1)
-    return np.take_along_axis(live, step[:, None], axis=1)[:, 0], step
+    return np.take_along_axis(live, step[:, None], axis=1)[:, 0].astype(np.int64), step
 
 
 def _sparse_peaks(

@@ -6,17 +6,16 @@ asked of chosen tiles or IPUs is computed from the lowered variables, see :mod:`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from pvanalyse.analysis.columns import Integers, integers, only_row
-from pvanalyse.analysis.lifetimes import read_lifetimes
+from pvanalyse.analysis.lifetimes import number_of_steps, read_lifetimes
 from pvanalyse.analysis.memory import required_tile_memory, tiles_frame
-from pvanalyse.analysis.memory_details import matching
+from pvanalyse.analysis.memory_details import declared_names, matching
 from pvanalyse.analysis.origins import Origins
 from pvanalyse.errors import NotCaptured, UsageError
 from pvanalyse.tables import TableSource, table
@@ -67,8 +66,10 @@ def live_at(source: TableSource, step: int) -> list[LiveVariable]:
     """Return the not-always-live variables that are live at a step, largest first; empty when not captured."""
     if not source.captured("variable_liveness"):
         return []
-    frame = live_at_frame(source, step)
-    return [LiveVariable(name, size) for name, size in zip(frame["name"], frame["bytes"].tolist(), strict=True)]
+    rows = _intervals(source)
+    sizes = rows[(rows["step_begin"] <= step) & (step < rows["step_end"])].groupby("name")["bytes"].sum()
+    ordered = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))
+    return [LiveVariable(str(name), int(size)) for name, size in ordered]
 
 
 # --------------------------------------------------------------------------------------------- the curve, its peaks
@@ -135,6 +136,7 @@ def peaks(source: TableSource, count: int = 1, tiles: Integers | None = None) ->
         ``step``, ``bytes`` (not always live), ``program_id``, ``program_type``, ``program_name``,
         ``operation`` (the name of the program's outermost debug context) and ``location`` (``file:line``).
     """
+    _require_count(count, "peaks")
     steps = curve(source, tiles=tiles)
     size = steps["bytes"].to_numpy()
     starts = np.flatnonzero(np.diff(size, prepend=-1) != 0)
@@ -168,11 +170,10 @@ def tile_peaks(source: TableSource) -> pd.DataFrame:
     """
     live = read_lifetimes(source)
     memory = required_tile_memory(source)
-    num_tiles = max(int(memory["tile"].max()), int(live.tile.max(initial=0))) + 1
-    size, step = live.peaks(live.tile, num_tiles)
     tiles = tiles_frame(source)
     frame = tiles[["tile", "ipu"]].copy()
-    frame["peak_step"], frame["peak_bytes"] = step[tiles["tile"]], size[tiles["tile"]]
+    frame["peak_bytes"], frame["peak_step"] = live.peaks(live.group_of(memory["tile"]), len(frame))
+    frame = frame[["tile", "ipu", "peak_step", "peak_bytes"]]
     frame["always_live_bytes"] = tiles["always_live_bytes"]
     frame["peak_total_bytes"] = frame["peak_bytes"] + frame["always_live_bytes"]
     frame["stored_bytes"] = tiles["not_always_live_bytes"]
@@ -192,10 +193,8 @@ def headroom(source: TableSource, tiles: Integers) -> pd.DataFrame:
     if memory.bytes_per_tile is None:
         raise NotCaptured("target", table("target").capture)
     live = read_lifetimes(source)
-    place = np.full(int(max(tiles.max(initial=0), live.tile.max(initial=0))) + 1, -1)
-    place[tiles] = np.arange(len(tiles))
     free = memory.bytes_per_tile - tiles_frame(source, tiles)["always_live_bytes"].to_numpy()
-    frame = pd.DataFrame(free - live.curves(place[live.tile], len(tiles)).T, columns=tiles)
+    frame = pd.DataFrame(free - live.curves(live.group_of(tiles), len(tiles)).T, columns=tiles)
     return frame.rename_axis(index="step")
 
 
@@ -257,11 +256,13 @@ def lifetimes_frame(source: TableSource, pattern: str | None = None, count: int 
     pandas.DataFrame
         ``name``, ``variable_id``, ``bytes``, ``step_begin`` and ``step_end``, a row per interval.
     """
+    if count is not None:
+        _require_count(count, "variables")
     rows = _intervals(source)
     rows = rows[matching(rows["name"], pattern)]
-    largest = rows.groupby("name")["bytes"].max().sort_values(ascending=False, kind="stable")
-    rank = pd.Series(np.arange(len(largest)), largest.index)
-    rows = rows.assign(rank=rows["name"].map(rank))
+    largest = rows.groupby(["name", "variable_id"], dropna=False)["bytes"].transform("max")
+    order = [-largest, rows["name"], rows["variable_id"]]
+    rows = rows.assign(rank=pd.concat(order, axis=1, keys=[0, 1, 2]).groupby([0, 1, 2], dropna=False).ngroup())
     if count is not None:
         rows = rows[rows["rank"] < count]
     return rows.sort_values(["rank", "step_begin"], ignore_index=True)[
@@ -278,7 +279,9 @@ def difference(source: TableSource, first: int, second: int) -> pd.DataFrame:
         ``name``, ``first_bytes``, ``second_bytes`` and ``change_bytes`` of the variables that differ, most first.
     """
     sizes = [live_at_frame(source, step).groupby("name")["bytes"].sum() for step in (first, second)]
-    frame = pd.DataFrame({"first_bytes": sizes[0], "second_bytes": sizes[1]}).fillna(0).astype(np.int64)
+    names = sizes[0].index.union(sizes[1].index)
+    columns = zip(("first_bytes", "second_bytes"), sizes, strict=True)
+    frame = pd.DataFrame({column: size.reindex(names, fill_value=0) for column, size in columns})
     frame["change_bytes"] = frame["second_bytes"] - frame["first_bytes"]
     frame = frame[frame["change_bytes"] != 0].rename_axis("name").reset_index()
     order = np.lexsort((frame["name"].to_numpy(str), -frame["change_bytes"].abs()))
@@ -323,7 +326,7 @@ def explain_peak(source: TableSource, reduce_by: int) -> pd.DataFrame:
         raise UsageError(f"the peak can be lowered by 1 byte or more, not by {reduce_by:,}")
     rows = _intervals(source)
     steps = curve(source)
-    size = np.zeros(int(steps["step"].max()) + 1, np.int64)
+    size = np.zeros(number_of_steps(source), np.int64)
     size[steps["step"]] = steps["bytes"]
     goal = int(size.max()) - reduce_by
     left = rows.assign(key=rows["variable_id"].astype(object).where(rows["variable_id"].notna(), rows["name"]))
@@ -336,11 +339,12 @@ def explain_peak(source: TableSource, reduce_by: int) -> pd.DataFrame:
         largest = live.groupby("key", sort=False)["bytes"].sum().idxmax()
         gone = left["key"] == largest
         for begin, end, part in left.loc[gone, ["step_begin", "step_end", "bytes"]].itertuples(index=False):
-            size[begin:end] -= part
+            size[max(begin, 0) : max(end, 0)] -= part
         freed = live[live["key"] == largest]
         left = left[~gone]
         chosen.append((freed["name"].iloc[0], int(freed["bytes"].sum()), step, int(size.max()), int(size.argmax())))
-    return pd.DataFrame(chosen, columns=["name", "bytes", "at_step", "peak_after_bytes", "peak_after_step"])
+    sizes = ["bytes", "at_step", "peak_after_bytes", "peak_after_step"]
+    return pd.DataFrame(chosen, columns=["name", *sizes]).astype(dict.fromkeys(sizes, np.int64))
 
 
 def fp16_candidates(source: TableSource, worst: int = 5, peaks_of_tiles: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -362,6 +366,9 @@ def fp16_candidates(source: TableSource, worst: int = 5, peaks_of_tiles: pd.Data
         ``name``, ``bytes``, ``saving_bytes`` (half of them), ``num_tiles``, ``largest_tile`` and
         ``largest_tile_saving_bytes``; the columns of tiles are null without lowered variables. Most saved first.
     """
+    _require_count(worst, "worst tiles")
+    if not source.captured("variables"):  # without element types, nothing would be a candidate
+        raise NotCaptured("variables", table("variables").capture)
     if not (source.captured("lowered_variables") and source.captured("equivalence_class_intervals")):
         return _fp16_of_replica(source)
     known = tile_peaks(source) if peaks_of_tiles is None else peaks_of_tiles
@@ -398,9 +405,14 @@ def _floats(live: pd.DataFrame) -> pd.DataFrame:
 
 
 def _require_step(source: TableSource, step: int) -> None:
-    last = int(integers(source.arrow("liveness_steps", ["step"]).column(0)).max())
+    last = number_of_steps(source) - 1
     if not 0 <= step <= last:
         raise UsageError(f"there is no step {step:,}; the report has steps 0 to {last:,}")
+
+
+def _require_count(count: int, what: str) -> None:
+    if count < 1:
+        raise UsageError(f"the number of {what} must be at least 1, not {count:,}")
 
 
 def _tiles_of(source: TableSource, ipu: int | None, tiles: Integers | None) -> Integers | None:
@@ -414,7 +426,7 @@ def _tiles_of(source: TableSource, ipu: int | None, tiles: Integers | None) -> I
 def _always_live_bytes(source: TableSource, tiles: Integers | None) -> int:
     frame = tiles_frame(source, tiles)
     if tiles is None:  # one replica
-        frame = frame.iloc[: len(frame) // int(only_row(source, "target").get("num_replicas", 1))]
+        frame = frame.iloc[: len(frame) // max(1, int(only_row(source, "target").get("num_replicas", 1)))]
     return int(frame["always_live_bytes"].sum())
 
 
@@ -452,18 +464,21 @@ def _intervals(source: TableSource) -> pd.DataFrame:
 def _intervals_on(source: TableSource, tiles: Integers) -> pd.DataFrame:
     """Return the same of chosen tiles, from the lowered variables, a row per allocation and interval."""
     columns = ["variable_id", "name", "tile", "bytes", "always_live", "equivalence_class_id"]
-    parts: list[dict[str, Sequence[Any]]] = []
+    parts = []
     for batch in source.batches("lowered_variables", columns):
-        live = ~batch.column("always_live").fill_null(True).to_numpy(zero_copy_only=False)
-        chosen = batch.take(np.flatnonzero(live & np.isin(integers(batch.column("tile")), tiles)))
-        parts.append(chosen.to_pydict())
-    rows = pd.DataFrame({name: [value for part in parts for value in part[name]] for name in columns})
-    rows["variable_id"] = pd.array(rows["variable_id"].tolist(), "Int64")
-    spans = source.arrow("equivalence_class_intervals").to_pydict()
-    rows = rows.merge(pd.DataFrame(spans), on="equivalence_class_id")
-    declared = _declared(source).set_index("variable_id")["declared_name"]
-    rows["name"] = rows["variable_id"].map(declared).fillna(rows["name"])
-    return rows[["name", "variable_id", "tile", "bytes", "step_begin", "step_end"]]
+        live = ~batch.column("always_live").fill_null(False).to_numpy(zero_copy_only=False)
+        live &= batch.column("equivalence_class_id").is_valid().to_numpy(zero_copy_only=False)
+        parts.append(batch.take(np.flatnonzero(live & np.isin(integers(batch.column("tile")), tiles))))
+    rows = pa.Table.from_batches(parts)
+    frame = pd.DataFrame({name: integers(rows.column(name)) for name in ("tile", "bytes", "equivalence_class_id")})
+    frame["name"] = pd.Series(declared_names(source, rows), dtype=str)
+    frame["variable_id"] = pd.array(rows.column("variable_id").to_pylist(), "Int64")
+    spans = source.arrow("equivalence_class_intervals")
+    spans = spans.filter(spans.column("equivalence_class_id").is_valid())
+    frame = frame.merge(
+        pd.DataFrame({name: integers(spans.column(name)) for name in spans.column_names}), on="equivalence_class_id"
+    )
+    return frame[["name", "variable_id", "tile", "bytes", "step_begin", "step_end"]]
 
 
 def _declared(source: TableSource) -> pd.DataFrame:

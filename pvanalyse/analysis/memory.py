@@ -246,7 +246,9 @@ def distribution(
         raise UsageError(f"a distribution needs a tile and a bin, not {len(values)} tiles in {bins} bins")
     shares = np.array([0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1])
     quantiles = pd.DataFrame({"quantile": shares, "bytes": np.quantile(values, shares)})
-    counts, edges = np.histogram(values, bins)
+    low = values.min()  # counted from there, bins are exact however large the sizes are
+    counts, edges = np.histogram(values - low, bins)
+    edges += low
     return quantiles, pd.DataFrame({"from_bytes": edges[:-1], "to_bytes": edges[1:], "num_tiles": counts})
 
 

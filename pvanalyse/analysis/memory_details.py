@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pvanalyse.analysis.columns import Integers, Sums, integers, only_row
-from pvanalyse.errors import UsageError
-from pvanalyse.tables import TABLES, TableSource
+from pvanalyse.analysis.selection import number_of_tiles
+from pvanalyse.errors import NotCaptured, UsageError
+from pvanalyse.tables import TABLES, TableSource, table
 
 
 def per_tile(column: pa.Array | pa.ChunkedArray, num_tiles: int) -> npt.NDArray[np.uint32]:
@@ -47,8 +48,8 @@ def matching(names: pd.Series[str], pattern: str | None) -> npt.NDArray[np.bool_
     except re.error as error:
         at = " " * (error.pos or 0)
         raise UsageError(f"not a regular expression: {error.msg}\n  {pattern}\n  {at}^") from None
-    except (OverflowError, RecursionError):
-        raise UsageError("not a regular expression that can be used: it nests too deep or repeats too much") from None
+    except RecursionError:
+        raise UsageError("not a regular expression that can be used: it nests too deep") from None
     return np.fromiter((found.search(name) is not None for name in names), bool, len(names))
 
 
@@ -223,7 +224,7 @@ def _allocations_of(source: TableSource, tile: int) -> pd.DataFrame:
         {
             "begin": pd.array(rows.column("offset").to_pylist(), "Int64"),
             "bytes": integers(rows.column("bytes")),
-            "name": _declared_names(source, rows),
+            "name": declared_names(source, rows),
             "category": _texts(rows.column("category")),
             "region": _texts(rows.column("region")),
             "always_live": rows.column("always_live").fill_null(False).to_numpy(),
@@ -241,15 +242,15 @@ def _steps_of_classes(source: TableSource, classes: list[int | None]) -> tuple[l
     """Return the first step of each class, and the one after its last."""
     if not source.captured("equivalence_class_intervals"):
         return [None] * len(classes), [None] * len(classes)
-    table = source.arrow("equivalence_class_intervals").group_by("equivalence_class_id")
-    spans = table.aggregate([("step_begin", "min"), ("step_end", "max")]).to_pydict()
+    spans_of = source.arrow("equivalence_class_intervals").group_by("equivalence_class_id")
+    spans = spans_of.aggregate([("step_begin", "min"), ("step_end", "max")]).to_pydict()
     ids = spans["equivalence_class_id"]
     first = dict(zip(ids, spans["step_begin_min"], strict=True))
     last = dict(zip(ids, spans["step_end_max"], strict=True))
     return [first.get(one) for one in classes], [last.get(one) for one in classes]
 
 
-def _declared_names(source: TableSource, rows: pa.Table) -> list[str]:
+def declared_names(source: TableSource, rows: pa.Table) -> list[str]:
     """Return the names of the declared variables where there are any: a lowered name such as v12#3 says little."""
     own: list[str]
     own, ids = rows.column("name").to_pylist(), rows.column("variable_id").to_pylist()
@@ -352,7 +353,10 @@ def _max_per_tile(source: TableSource, name: str, column: str, tiles: Integers |
 
 
 def _num_tiles(source: TableSource) -> int:
-    return int(source.arrow("target", ["num_tiles"]).column(0)[0].as_py())
+    """Return the length of per-tile columns."""
+    if not only_row(source, "target").get("num_tiles"):
+        raise NotCaptured("target", table("target").capture)
+    return number_of_tiles(source)
 
 
 def _width(source: TableSource, tiles: Integers | None) -> int:
@@ -368,10 +372,10 @@ def _positions(ids: pd.Series[int], wanted: Integers) -> Integers:
 
 def _frame(source: TableSource, name: str, columns: list[str]) -> pd.DataFrame:
     """Return columns of a table, ordered by the first, its id."""
-    table = source.arrow(name, columns)
-    frame = pd.DataFrame({columns[0]: integers(table.column(0))})
+    rows = source.arrow(name, columns)
+    frame = pd.DataFrame({columns[0]: integers(rows.column(0))})
     for column in columns[1:]:
-        values = table.column(column)
+        values = rows.column(column)
         if pa.types.is_string(values.type):
             frame[column] = _texts(values)
         elif values.null_count and TABLES[name].by_name[column].nullable:

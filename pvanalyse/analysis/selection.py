@@ -9,9 +9,10 @@ import numpy as np
 
 from pvanalyse.analysis.columns import Integers, only_row
 from pvanalyse.analysis.memory import tile_memory
-from pvanalyse.errors import NotCaptured, UsageError
+from pvanalyse.errors import NotCaptured, PvanalyseError, UsageError
 from pvanalyse.tables import TableSource, table
 
+_MOST_TILES = 1 << 24  # more than ten thousand IPUs
 _PART = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
 
 
@@ -62,18 +63,22 @@ def select_tiles(
     Raises
     ------
     UsageError
-        The text is no selection, or a tile or IPU does not exist.
+        The text is no selection, a tile or IPU does not exist, or no tile is left.
     NotCaptured
         The report does not say how many tiles there are, or how full they are.
     """
     if tiles is None and ipu is None and worst is None:
         return None
-    chosen = np.arange(_num_tiles(source))
+    chosen = np.arange(number_of_tiles(source))
     if tiles is not None:
         chosen = _chosen(tiles, len(chosen))
     if ipu is not None:
         chosen = chosen[np.isin(chosen // _tiles_per_ipu(source), _ipus(source, ipu))]
-    return chosen if worst is None else _fullest(source, chosen, worst)
+    if worst is not None:
+        chosen = _fullest(source, chosen, worst)
+    if not len(chosen):
+        raise UsageError("no tile is left: none is in all of what was chosen")
+    return chosen
 
 
 def _chosen(tiles: str | Sequence[int], num_tiles: int) -> Integers:
@@ -83,16 +88,16 @@ def _chosen(tiles: str | Sequence[int], num_tiles: int) -> Integers:
         if highest < num_tiles:
             return np.unique(np.concatenate([np.arange(part.start, part.stop) for part in ranges]))
     else:
-        wanted = np.unique(np.asarray(tiles, np.int64))
-        highest = int(wanted.max(initial=0)) if wanted.min(initial=0) >= 0 else int(wanted.min())
+        wanted = sorted({int(tile) for tile in tiles})
+        highest = max(wanted, default=0) if min(wanted, default=0) >= 0 else wanted[0]
         if 0 <= highest < num_tiles:
-            return wanted
+            return np.array(wanted, np.int64)
     raise UsageError(f"there is no tile {highest:,}; the report has tiles 0 to {num_tiles - 1:,}")
 
 
 def _ipus(source: TableSource, ipu: int | Sequence[int]) -> list[int]:
-    wanted = [ipu] if isinstance(ipu, int) else list(ipu)
-    num_ipus = _num_tiles(source) // _tiles_per_ipu(source)
+    wanted = [int(one) for one in np.atleast_1d(np.asarray(ipu, object))]
+    num_ipus = number_of_tiles(source) // _tiles_per_ipu(source)
     for one in wanted:
         if not 0 <= one < num_ipus:
             raise UsageError(f"there is no IPU {one:,}; the report has IPUs 0 to {num_ipus - 1:,}")
@@ -109,12 +114,23 @@ def _fullest(source: TableSource, chosen: Integers, count: int) -> Integers:
     return order[np.isin(order, chosen)][:count]
 
 
-def _num_tiles(source: TableSource) -> int:
-    if source.captured("target"):
-        return int(only_row(source, "target").get("num_tiles", 0)) or source.count("tile_memory")
-    if source.captured("tile_memory"):
-        return source.count("tile_memory")
-    raise NotCaptured("target", table("target").capture)
+def number_of_tiles(source: TableSource) -> int:
+    """Return the number of tiles of the target, or of those whose memory was captured.
+
+    Raises
+    ------
+    NotCaptured
+        Neither is known.
+    PvanalyseError
+        The number is one that no machine has: arrays of that length are not made.
+    """
+    stated = int(only_row(source, "target").get("num_tiles", 0))
+    if not 0 <= stated <= _MOST_TILES:
+        raise PvanalyseError(f"table 'target' cannot be: it says that there are {stated:,} tiles")
+    number = stated or source.count("tile_memory")
+    if not number:
+        raise NotCaptured("target", table("target").capture)
+    return number
 
 
 def _tiles_per_ipu(source: TableSource) -> int:

@@ -22,7 +22,11 @@ def allocations(draw: st.DrawFn) -> tuple[Lifetimes, dict[tuple[int, int], int]]
     """Random lifetimes, and live bytes by (tile, step) from a plain loop."""
     interval = st.tuples(st.integers(0, STEPS - 1), st.integers(1, STEPS)).filter(lambda one: one[0] < one[1])
     classes = draw(st.lists(st.lists(interval, min_size=1, max_size=3), min_size=1, max_size=5))
-    rows = draw(st.lists(st.tuples(st.integers(0, TILES - 1), st.integers(0, 50), st.integers(0, len(classes) - 1)), max_size=15))
+    rows = draw(
+        st.lists(
+            st.tuples(st.integers(0, TILES - 1), st.integers(0, 50), st.integers(0, len(classes) - 1)), max_size=15
+        )
+    )
     expected: dict[tuple[int, int], int] = defaultdict(int)
     for tile, size, index in rows:
         for begin, end in classes[index]:

@@ -43,19 +43,19 @@ FRAMES = ["tiles_frame", "tile_regions", "tile_liveness", "categories_frame", "t
 def test_frames_of_tiles_are_those_of_brute_force(case: Case, name: str) -> None:
     report, captured = case
     for tiles in choices(captured):
-        found = outcome(lambda: getattr(memory, name)(report, array(tiles)))
-        assert_same(found, outcome(lambda: getattr(brute, name)(captured, tiles)), (name, tiles))
+        found = outcome(getattr(memory, name), report, array(tiles))
+        assert_same(found, outcome(getattr(brute, name), captured, tiles), (name, tiles))
 
 
 def test_ipus_are_those_of_brute_force(case: Case) -> None:
     report, captured = case
-    assert_same(outcome(lambda: memory.ipus_frame(report)), outcome(lambda: brute.ipus_frame(captured)))
+    assert_same(outcome(memory.ipus_frame, report), outcome(brute.ipus_frame, captured))
 
 
 def test_tiles_out_of_memory_are_those_of_brute_force(case: Case) -> None:
     # GIVEN a report; WHEN what does not fit is asked for, by the program and by brute force
     report, captured = case
-    found, expected = outcome(lambda: memory.out_of_memory(report)), outcome(lambda: brute.out_of_memory(captured))
+    found, expected = outcome(memory.out_of_memory, report), outcome(brute.out_of_memory, captured)
     if expected == "not captured":
         assert found == expected
         return
@@ -66,8 +66,9 @@ def test_tiles_out_of_memory_are_those_of_brute_force(case: Case) -> None:
     assert_same(found, (expected[0], rows))
 
 
-@pytest.mark.parametrize("column", ["total_including_gaps", "always_live_bytes", "overflowed_excluding_gaps"])
-@pytest.mark.parametrize("bins", [1, 7, 20])
+@pytest.mark.parametrize(
+    ("column", "bins"), [("total_including_gaps", 20), ("always_live_bytes", 7), ("overflowed_excluding_gaps", 1)]
+)
 def test_distribution_counts_every_tile_once(case: Case, column: str, bins: int) -> None:
     report, captured = case
     if "tile_memory" not in captured:

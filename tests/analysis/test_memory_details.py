@@ -43,24 +43,24 @@ def test_details_are_those_of_brute_force(case: Case, name: str) -> None:
     small = sum(map(len, captured.values())) < 5000
     for tiles in choices(captured):
         for pattern in PATTERNS if small else PATTERNS[:2]:
-            found = outcome(lambda: getattr(details, name)(report, array(tiles), pattern))
-            assert_same(found, outcome(lambda: getattr(brute, name)(captured, tiles, pattern)), (name, tiles, pattern))
+            found = outcome(getattr(details, name), report, array(tiles), pattern)
+            assert_same(found, outcome(getattr(brute, name), captured, tiles, pattern), (name, tiles, pattern))
 
 
 @pytest.mark.parametrize("pattern", ["", "a", "no such name at all"])
 def test_tiles_of_variables_are_those_of_brute_force(case: Case, pattern: str) -> None:
     report, captured = case
     for tiles in choices(captured):
-        found = outcome(lambda: details.variable_tiles(report, pattern, array(tiles)))
-        assert_same(found, outcome(lambda: brute.variable_tiles(captured, pattern, tiles)), (tiles, pattern))
+        found = outcome(details.variable_tiles, report, pattern, array(tiles))
+        assert_same(found, outcome(brute.variable_tiles, captured, pattern, tiles), (tiles, pattern))
 
 
 def test_maps_of_tiles_are_those_of_brute_force(case: Case) -> None:
     report, captured = case
     tiles = sorted({row["tile"] for row in captured.get("lowered_variables", [])}) or [0]
     for tile in tiles if len(tiles) < 20 else (tiles[0], tiles[-1]):
-        found = outcome(lambda: details.memory_map(report, tile))
-        assert_same(found, outcome(lambda: brute.memory_map(captured, tile)), tile)
+        found = outcome(details.memory_map, report, tile)
+        assert_same(found, outcome(brute.memory_map, captured, tile), tile)
 
 
 def test_a_tile_without_allocations_has_an_empty_map() -> None:
@@ -86,7 +86,9 @@ def test_sizes_are_plain_64_bit_integers(case: Case) -> None:
 
 
 # --------------------------------------------------------------------------------------------------- the map of a tile
-@pytest.fixture(scope="module", params=[*(name for name in SAMPLE_NAMES if name != "no_lowered_variables"), *CONSISTENT])
+@pytest.fixture(
+    scope="module", params=[*(name for name in SAMPLE_NAMES if name != "no_lowered_variables"), *CONSISTENT]
+)
 def consistent(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
     with open_report(report_of(request.param, tmp_path_factory)) as report:
         yield report
@@ -122,7 +124,9 @@ def test_a_map_worked_out_by_hand(make_profile: Callable[..., Path]) -> None:
     ]
     target = ("Ipu", "Ipu2", 1, 1, 1, 1, 1000, 1e9, 100, None, None)
     intervals = [(1, 2, 4), (1, 6, 7), (2, 0, 1)]
-    directory = make_profile({"target": [target], "lowered_variables": lowered, "equivalence_class_intervals": intervals})
+    directory = make_profile(
+        {"target": [target], "lowered_variables": lowered, "equivalence_class_intervals": intervals}
+    )
     # WHEN its map is asked for
     with open_report(directory) as report:
         frame = details.memory_map(report, 0)
@@ -145,7 +149,7 @@ def test_a_map_worked_out_by_hand(make_profile: Callable[..., Path]) -> None:
 # ------------------------------------------------------------------------------------------------------- the patterns
 @pytest.mark.parametrize(
     ("pattern", "caret"),
-    [("(", 0), ("a[b", 1), ("ab**", 3), ("x{5,1}", 1), ("a{99999999999999}", None), ("(" * 3000 + ")" * 3000, None)],
+    [("(", 0), ("a[b", 1), ("ab**", 3), ("x{5,1}", 2), ("a{99999999999999}", None), ("(" * 3000 + ")" * 3000, None)],
 )
 @pytest.mark.parametrize("name", FRAMES)
 def test_what_is_no_regular_expression_is_refused(name: str, pattern: str, caret: int | None) -> None:

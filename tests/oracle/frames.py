@@ -33,8 +33,9 @@ class Captured(dict[str, list[Row]]):
             names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
             tables = {name: [dict(row) for row in connection.execute(f"SELECT * FROM {name}")] for name in names}
         super().__init__({name: rows for name, rows in tables.items() if rows})
-        debug_info = profile.parent / "debug.cbor"
-        self.contexts = cbor2.loads(debug_info.read_bytes()) if debug_info.exists() else None
+        places = [directory / "debug.cbor" for directory in profile.parents[:2]]  # or in the directory above
+        found = next((place for place in places if place.exists()), None)
+        self.contexts = cbor2.loads(found.read_bytes()) if found else None
 
     def __missing__(self, name: str) -> list[Row]:
         raise Missing(name)
@@ -64,10 +65,10 @@ def _value(value: Any) -> Any:
     return None if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)) else value
 
 
-def outcome(question: Callable[[], Any]) -> Any:
-    """Return an answer, or 'not captured'."""
+def outcome(question: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the answer to a question, as plain values, or 'not captured'."""
     try:
-        found = question()
+        found = question(*arguments)
     except (Missing, NotCaptured):
         return "not captured"
     return plain(found) if isinstance(found, pd.DataFrame) else found

@@ -14,12 +14,12 @@ def num_steps(captured: Captured) -> int:
     return max(row["step"] for row in captured["liveness_steps"]) + 1
 
 
-def lifetimes(captured: Captured) -> list[tuple[Row, list[tuple[int, int]]]]:
+def lifetimes(captured: Captured, tiles: Tiles) -> list[tuple[Row, list[tuple[int, int]]]]:
     """Every allocation that is not always live, with its intervals."""
     intervals = defaultdict(list)
     for row in captured["equivalence_class_intervals"]:
         intervals[row["equivalence_class_id"]].append((row["step_begin"], row["step_end"]))
-    rows = sorted(captured["lowered_variables"], key=lambda row: row["lowered_variable_id"])
+    rows = sorted(chosen(captured["lowered_variables"], tiles), key=lambda row: row["lowered_variable_id"])
     return [(row, intervals.get(row["equivalence_class_id"], [])) for row in rows if not row["always_live"]]
 
 
@@ -27,11 +27,10 @@ def live_bytes(captured: Captured, tiles: Tiles) -> dict[tuple[int, int], int]:
     """Live bytes by tile and step."""
     live: dict[tuple[int, int], int] = Counter()
     last = num_steps(captured)
-    for row, intervals in lifetimes(captured):
-        if chosen(row["tile"], tiles):
-            for begin, end in intervals:
-                for step in range(max(begin, 0), min(end, last)):
-                    live[row["tile"], step] += row["bytes"]
+    for row, intervals in lifetimes(captured, tiles):
+        for begin, end in intervals:
+            for step in range(max(begin, 0), min(end, last)):
+                live[row["tile"], step] += row["bytes"]
     return live
 
 
@@ -39,7 +38,7 @@ def curve(captured: Captured, ipu: int | None = None, tiles: Tiles = None, alway
     steps = sorted(captured["liveness_steps"], key=lambda row: row["step"])
     if ipu is not None:
         width = captured.target["tiles_per_ipu"]
-        tiles = [tile for tile in range(ipu * width, (ipu + 1) * width) if chosen(tile, tiles)]
+        tiles = [tile for tile in range(ipu * width, (ipu + 1) * width) if tiles is None or tile in tiles]
     live: dict[int, int] = Counter()
     if tiles is None:
         live = {row["step"]: row["not_always_live_bytes"] for row in steps}
@@ -78,9 +77,7 @@ def peaks(captured: Captured, count: int = 1) -> Answer:
         chain = debug_chain(captured, contexts.get(program))
         names = [context["name"] for context in chain if context["name"]]
         places = [context["place"] for context in chain if context["place"]]
-        found.append(
-            (step, peak, program, kind, name, names[-1] if names else "", places[-1] if places else "")
-        )
+        found.append((step, peak, program, kind, name, names[-1] if names else "", places[-1] if places else ""))
     return answer("step bytes program_id program_type program_name operation location", found)
 
 
@@ -114,7 +111,10 @@ def tile_peaks(captured: Captured) -> Answer:
 
 
 def headroom(captured: Captured, tiles: list[int]) -> Answer:
-    live, always = live_bytes(captured, tiles), {row["tile"]: row["always_live_bytes"] for row in captured["tile_memory"]}
+    live, always = (
+        live_bytes(captured, tiles),
+        {row["tile"]: row["always_live_bytes"] for row in captured["tile_memory"]},
+    )
     available = captured.target["bytes_per_tile"]
     rows = [(step, *(available - always[tile] - live.get((tile, step), 0) for tile in tiles))
             for step in range(num_steps(captured))]  # fmt: skip
@@ -130,7 +130,7 @@ def live_at(captured: Captured, step: int, tiles: Tiles = None) -> Answer:
                 for row in captured["variable_liveness"]]  # fmt: skip
     else:
         rows = [(known.get(row["variable_id"], {}).get("name") or row["name"], row["variable_id"], row["bytes"], *span)
-                for row, spans in lifetimes(captured) if row["tile"] in tiles for span in spans]  # fmt: skip
+                for row, spans in lifetimes(captured, tiles) for span in spans]  # fmt: skip
     together: dict[tuple[str, Any], list[tuple[int, int, int]]] = defaultdict(list)
     for name, identity, *rest in rows:
         if rest[1] <= step < rest[2]:
@@ -165,7 +165,9 @@ def difference(captured: Captured, first: int, second: int) -> Answer:
     for at, step in enumerate((first, second)):
         for name, _, size, *_ in live_at(captured, step)[1]:
             sizes[at][name] += size
-    rows = [(name, sizes[0][name], sizes[1][name], sizes[1][name] - sizes[0][name]) for name in {**sizes[0], **sizes[1]}]
+    rows = [
+        (name, sizes[0][name], sizes[1][name], sizes[1][name] - sizes[0][name]) for name in {**sizes[0], **sizes[1]}
+    ]
     rows = sorted((row for row in rows if row[3]), key=lambda row: (-abs(row[3]), row[0]))
     return answer("name first_bytes second_bytes change_bytes", rows)
 
@@ -217,9 +219,8 @@ def fp16_candidates(captured: Captured, worst: int) -> Answer:
         tiles = sorted(tile_peaks(captured)[1], key=lambda row: (-row[5], row[0]))[:worst]
         for tile, _, step, *_ in tiles:
             for name, _, part, kind, *_ in live_at(captured, step, [tile])[1]:
-                size[name][tile] += part if kind == "float" else 0
-                if kind != "float" and not size[name][tile]:
-                    del size[name][tile]
+                if kind == "float":
+                    size[name][tile] += part
     else:
         top = peaks(captured)[1][0][0]
         for name, _, part, kind, *_ in live_at(captured, top)[1]:
@@ -227,11 +228,10 @@ def fp16_candidates(captured: Captured, worst: int) -> Answer:
                 size[name][None] += part
     found = []
     for name, of in size.items():
-        if of:
-            total = sum(of.values())
-            at = max(sorted(of), key=lambda tile, of=of: of[tile]) if None not in of else None
-            tail = (None, None, None) if at is None else (len(of), at, of[at] // 2)
-            found.append((name, total, total // 2, *tail))
+        total = sum(of.values())
+        at = max(sorted(of), key=lambda tile, of=of: of[tile]) if None not in of else None
+        tail = (None, None, None) if at is None else (len(of), at, of[at] // 2)
+        found.append((name, total, total // 2, *tail))
     return answer(columns, sorted(found, key=lambda row: (-row[2], row[0])))
 
 

@@ -17,8 +17,10 @@ Tiles = list[int] | None
 REGIONS = {"non_interleaved": "nonInterleaved", "interleaved": "interleaved", "overflowed": "overflowed"}
 
 
-def chosen(row_tile: int, tiles: Tiles) -> bool:
-    return tiles is None or row_tile in tiles
+def chosen(rows: list[Row], tiles: Tiles) -> list[Row]:
+    """Return the rows of the tiles."""
+    wanted = None if tiles is None else set(tiles)
+    return [row for row in rows if wanted is None or row["tile"] in wanted]
 
 
 # ---------------------------------------------------------------------------------------------------- tiles and IPUs
@@ -93,7 +95,7 @@ def quantiles(captured: Captured, tiles: Tiles, column: str) -> Answer:
 
 # -------------------------------------------------------------------------------------------------------- categories
 def category_rows(captured: Captured, tiles: Tiles) -> list[Row]:
-    return [row for row in captured["tile_memory_category"] if chosen(row["tile"], tiles)]
+    return chosen(captured["tile_memory_category"], tiles)
 
 
 def categories_frame(captured: Captured, tiles: Tiles = None) -> Answer:
@@ -164,26 +166,23 @@ def _counts(captured: Captured, tiles: Tiles) -> list[tuple[int, int, dict[int, 
     found = []
     for row in captured["compute_set_vertices"]:
         counts = numbers(row["count_by_tile"], captured.target["num_tiles"])
-        by_tile = {tile: count for tile, count in enumerate(counts) if chosen(tile, tiles)}
+        by_tile = {tile: counts[tile] for tile in (range(len(counts)) if tiles is None else tiles)}
         found.append((row["compute_set_id"], row["vertex_type_id"], by_tile))
     return found
 
 
 def vertices_frame(captured: Captured, tiles: Tiles = None, pattern: str | None = None) -> Answer:
-    captured["tile_vertices"], captured["compute_set_vertices"]
+    on_tiles, counts = chosen(captured["tile_vertices"], tiles), _counts(captured, tiles)
     found, size = [], []
     for kind in sorted(captured["vertex_types"], key=lambda row: row["vertex_type_id"]):
         identity = kind["vertex_type_id"]
-        code = [row for row in captured["tile_vertices"]
-                if row["vertex_type_id"] == identity and chosen(row["tile"], tiles)]  # fmt: skip
-        instances = sum(sum(by_tile.values()) for _, one, by_tile in _counts(captured, tiles) if one == identity)
+        code = [row for row in on_tiles if row["vertex_type_id"] == identity]
+        instances = sum(sum(by_tile.values()) for _, one, by_tile in counts if one == identity)
         if (code or instances) and _named(kind["name"], pattern):
             code_bytes, state = sum(row["code_bytes"] for row in code), instances * kind["instance_bytes"]
             found.append((identity, kind["name"], code_bytes, instances, state, len(code)))
             size.append(code_bytes + state)
-    return answer(
-        "vertex_type_id name code_bytes num_instances state_bytes num_tiles", _largest_first(found, size, 1)
-    )
+    return answer("vertex_type_id name code_bytes num_instances state_bytes num_tiles", _largest_first(found, size, 1))
 
 
 def compute_sets_frame(captured: Captured, tiles: Tiles = None, pattern: str | None = None) -> Answer:
@@ -235,11 +234,10 @@ def declared(captured: Captured) -> dict[int, Row]:
 def allocations(captured: Captured, tiles: Tiles) -> list[tuple[Any, str, Row]]:
     """What an allocation belongs to (a declared variable, or a name that the compiler made), its name, and the row."""
     known, found = declared(captured), []
-    for row in sorted(captured["lowered_variables"], key=lambda row: row["lowered_variable_id"]):
-        if chosen(row["tile"], tiles):
-            identity = row["variable_id"]
-            name = row["name"] if identity is None else known.get(identity, {}).get("name") or f"variable {identity}"
-            found.append(((identity, None if identity is not None else name), name, row))
+    for row in sorted(chosen(captured["lowered_variables"], tiles), key=lambda row: row["lowered_variable_id"]):
+        identity = row["variable_id"]
+        name = row["name"] if identity is None else known.get(identity, {}).get("name") or f"variable {identity}"
+        found.append(((identity, None if identity is not None else name), name, row))
     return found
 
 

@@ -195,7 +195,9 @@ def _consistent(world: World, rows: dict[str, Rows]) -> dict[str, Rows]:
             for step in range(begin, end):
                 live[row["tile"], step] += row["bytes"]
     steps = [sum(live[tile, step] for tile in range(world.replica)) for step in range(world.steps)]
-    memory = [_memory(world, [row for row in lowered if row["tile"] == tile], tile, live) for tile in range(world.tiles)]
+    memory = [
+        _memory(world, [row for row in lowered if row["tile"] == tile], tile, live) for tile in range(world.tiles)
+    ]
     return {
         "tile_memory": memory,
         "tile_memory_category": _categories(world, lowered),
@@ -301,7 +303,11 @@ def _write_debug_info(path: Path, world: World) -> None:
     texts = ["", "model.py", "attention.py", *(name for name in NAMES if name)]
     contexts: list[dict[str, Any]] = []
     for identity in world.rng.sample(range(1, 10), 8):
-        context = {"id": identity, "name": world.rng.randrange(len(texts)), "layer": world.rng.choice(("poplar", "onnx"))}
+        context = {
+            "id": identity,
+            "name": world.rng.randrange(len(texts)),
+            "layer": world.rng.choice(("poplar", "onnx")),
+        }
         if world.rng.random() < 0.8:
             context["parentId"] = world.rng.randint(0, 11)
         if world.rng.random() < 0.5:
