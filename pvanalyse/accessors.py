@@ -1,4 +1,4 @@
-"""What a report can be asked: ``report.memory`` and ``report.liveness``.
+"""What a report can be asked: ``report.memory``, ``report.liveness``, ``report.execution``, ``report.programs``.
 
 Each method returns a DataFrame of its own; sizes are bytes. ``tiles`` is a text such as ``"0,5,100-200"`` or tile
 numbers, ``ipu`` an IPU or several, ``worst`` how many of the fullest tiles; together they narrow the choice down.
@@ -10,19 +10,30 @@ numbers, ``ipu`` an IPU or several, ``worst`` how many of the fullest tiles; tog
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from pvanalyse.analysis import liveness, memory, memory_details
+from pvanalyse.analysis import (
+    execution_details,
+    execution_efficiency,
+    execution_trace,
+    execution_waits,
+    liveness,
+    memory,
+    memory_details,
+    programs,
+)
 from pvanalyse.analysis.selection import select_tiles
-from pvanalyse.errors import UsageError
+from pvanalyse.errors import NotCaptured, UsageError
 
 if TYPE_CHECKING:
+    from pvanalyse.analysis.execution_trace import Trace
     from pvanalyse.tables import TableSource
 
 Tiles = str | Sequence[int] | None
 Ipus = int | Sequence[int] | None
+Runs = int | Sequence[int] | None
 
 
 class MemoryAccessor:
@@ -156,3 +167,143 @@ class LivenessAccessor:
     def fp16_candidates(self, worst: int = 5) -> pd.DataFrame:
         """Return what half precision would save; see :func:`pvanalyse.analysis.liveness.fp16_candidates`."""
         return liveness.fp16_candidates(self._source, worst)
+
+
+class ProgramsAccessor:
+    """What runs: the program tree, and what each program costs with everything below it."""
+
+    def __init__(self, source: TableSource) -> None:
+        self._source = source
+
+    def tree(
+        self,
+        kind: str | None = None,
+        root: int | None = None,
+        operation: str | None = None,
+        pattern: str | None = None,
+        depth: int | None = None,
+    ) -> pd.DataFrame:
+        """Return the program tree in order; see :func:`pvanalyse.analysis.programs.program_tree`."""
+        return programs.program_tree(
+            self._source, kind=kind, root=root, operation=operation, pattern=pattern, depth=depth
+        )
+
+    def find(self, pattern: str) -> pd.DataFrame:
+        """Return the programs whose name matches; see :func:`pvanalyse.analysis.programs.find_programs`."""
+        return programs.find_programs(self._source, pattern)
+
+    def text(self, frame: pd.DataFrame | None = None) -> str:
+        """Return a tree that :meth:`tree` returned, or all of it, as indented lines."""
+        from pvanalyse.render.programs import tree_text
+
+        return tree_text(self.tree() if frame is None else frame)
+
+    def nested(self, frame: pd.DataFrame | None = None) -> list[dict[str, Any]]:
+        """Return a tree as nested dicts, ready for JSON; see :func:`pvanalyse.render.programs.nested_programs`."""
+        from pvanalyse.render.programs import nested_programs
+
+        return nested_programs(self.tree() if frame is None else frame)
+
+    def dot(self, frame: pd.DataFrame | None = None) -> str:
+        """Return a tree as a graph for Graphviz; see :func:`pvanalyse.render.programs.dot`."""
+        from pvanalyse.render.programs import dot
+
+        return dot(self.tree() if frame is None else frame)
+
+
+class ExecutionAccessor:
+    """Where the cycles go; ``run`` and ``ipu`` are numbers, one or several, and choose what the answer is about.
+
+    The intervals are gone through once for each choice of runs and IPUs, and what that leaves is kept.
+    """
+
+    def __init__(self, source: TableSource) -> None:
+        self._source = source
+        self._traces: dict[tuple[tuple[int, ...] | None, tuple[int, ...] | None], Trace] = {}
+
+    def trace(self, run: Runs = None, ipu: Ipus = None) -> Trace:
+        """Return what one pass leaves; see :class:`pvanalyse.analysis.execution_trace.Trace`."""
+        chosen = _several(run), _several(ipu)
+        if chosen not in self._traces:
+            self._traces[chosen] = execution_trace.read_trace(self._source, *chosen)
+        return self._traces[chosen]
+
+    def runs(self, run: Runs = None, ipu: Ipus = None) -> pd.DataFrame:
+        """Return the runs; see :func:`pvanalyse.analysis.execution_details.runs_frame`."""
+        try:
+            trace = self.trace(run, ipu)
+        except NotCaptured:
+            trace = None
+        return execution_details.runs_frame(self._source, trace)
+
+    def steps(
+        self, run: Runs = None, ipu: Ipus = None, types: Sequence[str] | None = None, pattern: str | None = None
+    ) -> pd.DataFrame:
+        """Return steps as intervals on each IPU; see :func:`pvanalyse.analysis.execution_details.steps_frame`."""
+        return execution_details.steps_frame(self._source, _several(run), _several(ipu), types, pattern)
+
+    def by_type(self, run: Runs = None, ipu: Ipus = None, per: Sequence[str] = ()) -> pd.DataFrame:
+        """Return cycles by program type; see :func:`pvanalyse.analysis.execution_details.by_type`."""
+        return execution_details.by_type(self.trace(run, ipu), per)
+
+    def by_program(self, run: Runs = None, ipu: Ipus = None, pattern: str | None = None) -> pd.DataFrame:
+        """Return cycles by program; see :func:`pvanalyse.analysis.execution_details.by_program`."""
+        return execution_details.by_program(self.trace(run, ipu), pattern)
+
+    def by_compute_set(self, run: Runs = None, ipu: Ipus = None, pattern: str | None = None) -> pd.DataFrame:
+        """Return cycles by compute set; see :func:`pvanalyse.analysis.execution_details.by_compute_set`."""
+        return execution_details.by_compute_set(self.trace(run, ipu), pattern)
+
+    def by_operation(self, run: Runs = None, ipu: Ipus = None, pattern: str | None = None) -> pd.DataFrame:
+        """Return cycles by operation and source line; see :func:`pvanalyse.analysis.execution_details.by_operation`."""
+        return execution_details.by_operation(self.trace(run, ipu), pattern)
+
+    def by_prefix(self, depth: int = 1, prefix: str = "", run: Runs = None, ipu: Ipus = None) -> pd.DataFrame:
+        """Return cycles by what names begin with; see :func:`pvanalyse.analysis.execution_details.by_prefix`."""
+        return execution_details.by_prefix(self.trace(run, ipu), depth, prefix)
+
+    def shares(self, run: Runs = None, ipu: Ipus = None) -> pd.DataFrame:
+        """Return what time went into, by run and IPU; see :func:`pvanalyse.analysis.execution_details.shares`."""
+        return execution_details.shares(self.trace(run, ipu))
+
+    def imbalance(self, run: Runs = None, ipu: Ipus = None, pattern: str | None = None) -> pd.DataFrame:
+        """Return cycles lost waiting for tiles; see :func:`pvanalyse.analysis.execution_efficiency.imbalance`."""
+        return execution_efficiency.imbalance(self.trace(run, ipu), pattern)
+
+    def overlap(self, run: Runs = None, ipu: Ipus = None) -> pd.DataFrame:
+        """Return compute beside I/O; see :func:`pvanalyse.analysis.execution_details.compute_io_overlap`."""
+        return execution_details.compute_io_overlap(self.trace(run, ipu))
+
+    def bandwidth(self, run: Runs = None, ipu: Ipus = None) -> pd.DataFrame:
+        """Return how fast bytes moved; see :func:`pvanalyse.analysis.execution_details.bandwidth`."""
+        return execution_details.bandwidth(self.trace(run, ipu))
+
+    def idle_gaps(self, run: Runs = None, ipu: Ipus = None, shortest: int = 1) -> pd.DataFrame:
+        """Return when nothing went on; see :func:`pvanalyse.analysis.execution_waits.idle_gaps`."""
+        return execution_waits.idle_gaps(self.trace(run, ipu), shortest)
+
+    def bubbles(self, run: Runs = None) -> pd.DataFrame:
+        """Return what a pipeline leaves without work; see :func:`pvanalyse.analysis.execution_waits.bubbles`."""
+        return execution_waits.bubbles(self.trace(run))
+
+    def waiting(self, run: Runs = None) -> pd.DataFrame:
+        """Return which IPU waited for which, and when; see :func:`pvanalyse.analysis.execution_waits.waiting`."""
+        return execution_waits.waiting(self.trace(run))
+
+    def critical_path(self, run: Runs = None) -> pd.DataFrame:
+        """Return which IPU decided, and when; see :func:`pvanalyse.analysis.execution_waits.critical_path`."""
+        return execution_waits.critical_path(self.trace(run))
+
+    def flops(self, run: Runs = None, ipu: Ipus = None, pattern: str | None = None) -> pd.DataFrame:
+        """Return how fast compute sets compute; see :func:`pvanalyse.analysis.execution_efficiency.flops`."""
+        return execution_efficiency.flops(self.trace(run, ipu), pattern)
+
+    def against_estimates(self, run: Runs = None, ipu: Ipus = None, pattern: str | None = None) -> pd.DataFrame:
+        """Compare with estimates; see :func:`pvanalyse.analysis.execution_efficiency.against_estimates`."""
+        return execution_efficiency.against_estimates(self.trace(run, ipu), pattern)
+
+
+def _several(chosen: int | Sequence[int] | None) -> tuple[int, ...] | None:
+    if chosen is None:
+        return None
+    return (int(chosen),) if isinstance(chosen, int) else tuple(int(one) for one in chosen)

@@ -20,7 +20,7 @@ from pvanalyse.tables import TABLES, table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pvanalyse.accessors import LivenessAccessor, MemoryAccessor
+    from pvanalyse.accessors import ExecutionAccessor, LivenessAccessor, MemoryAccessor, ProgramsAccessor
     from pvanalyse.analysis.insights import Insights, Limits
     from pvanalyse.analysis.metrics import Metrics
     from pvanalyse.analysis.summary import Summary
@@ -174,6 +174,20 @@ class Report:
         from pvanalyse.accessors import MemoryAccessor
 
         return MemoryAccessor(self)
+
+    @cached_property
+    def execution(self) -> ExecutionAccessor:
+        """Where the cycles go: by run, type, operation; imbalance, overlap, bandwidth and more."""
+        from pvanalyse.accessors import ExecutionAccessor
+
+        return ExecutionAccessor(self)
+
+    @cached_property
+    def programs(self) -> ProgramsAccessor:
+        """The program tree, and what each program costs with everything below it."""
+        from pvanalyse.accessors import ProgramsAccessor
+
+        return ProgramsAccessor(self)
 
     @cached_property
     def liveness(self) -> LivenessAccessor:

@@ -271,12 +271,10 @@ def _gaps(begin: Integers, end: Integers, region_begins: list[int]) -> pd.DataFr
     gaps: list[tuple[int, int]] = []
     for at, low in enumerate(region_begins):
         high = region_begins[at + 1] if at + 1 < len(region_begins) else np.iinfo(np.int64).max
-        # What lies across a region's border takes up the part of it that is inside.
-        mine = (begin < high) & (end > low) & (end > begin)
-        first, past = np.maximum(begin[mine], low), np.minimum(end[mine], high)
-        reach = np.concatenate(([low], np.maximum.accumulate(past)))
-        starts = np.flatnonzero(first > reach[:-1])
-        gaps += zip(reach[starts].tolist(), first[starts].tolist(), strict=True)
+        mine = (begin < high) & (end > low) & (end > begin)  # what lies across a border is in both regions
+        reach = np.concatenate(([low], np.maximum.accumulate(end[mine])))
+        starts = np.flatnonzero(begin[mine] > reach[:-1])
+        gaps += zip(reach[starts].tolist(), begin[mine][starts].tolist(), strict=True)
     frame = pd.DataFrame({"begin": [b for b, _ in gaps], "end": [e for _, e in gaps]}, dtype="Int64")
     frame["bytes"] = (frame["end"] - frame["begin"]).astype(np.int64)
     return frame.assign(kind="gap", name="", category="", region="", always_live=False, overlaps=0,

@@ -17,9 +17,12 @@ _COMMANDS = {
     "summary": "Show what was compiled, what fits and what does not, and what ran.",
     "memory": "Show where the bytes are: IPUs, tiles, categories, variables, and what does not fit.",
     "liveness": "Show when the bytes are live: peaks, what makes them, and what would lower them.",
+    "programs": "Show the program tree, and what each program costs with everything below it.",
+    "execution": "Show where the cycles go: runs, types, operations, imbalance, bandwidth, bubbles.",
     "insights": "Judge a report by rules: what does not fit, what wastes memory, and what to do about it.",
     "metrics": "Print every metric of a report by name.",
-    "plot": "Draw memory and liveness: PNG, SVG or PDF.",
+    "plot": "Draw memory, liveness and execution: PNG, SVG or PDF.",
+    "export": "Write the execution as a Perfetto, speedscope or Chrome trace, or tables as CSV, Parquet or SQLite.",
     "inspect": "Describe any SQLite file, and draft a dialect for it.",
 }
 """Each command by name with its short help, so that --help need not import them."""

@@ -34,15 +34,20 @@ _LIST = "\n".join(f"  {name:<16}{kind.doc}" for name, kind in KINDS.items())
               help="What tile-map and tile-histogram show: a column of bytes of the table tile_memory, such as "
                    "always_live_bytes. Default: total_including_gaps.")  # fmt: skip
 @click.option("--tiles", metavar="LIST", help="Only these tiles, such as 0,5,100-200.")
-@click.option("--ipu", type=int, multiple=True, metavar="N", help="Only tiles of this IPU. Repeatable.")
+@click.option("--ipu", type=int, multiple=True, metavar="N", help="Only this IPU, or its tiles. Repeatable.")
 @click.option("--worst", type=click.IntRange(1), metavar="N", help="Only the N fullest tiles.")
 @click.option("--tile", type=click.IntRange(0), metavar="N",
               help="The tile that memory-map shows. Default: the fullest.")  # fmt: skip
 @click.option("--always-live", is_flag=True, default=None, help="Show what is always live below the liveness.")
 @click.option("--step", type=click.IntRange(0), metavar="N",
               help="The step whose variables peak-variables shows. Default: the peak.")  # fmt: skip
-@click.option("--count", type=click.IntRange(1, 1000), metavar="N", help="How many variables to show.")
+@click.option("--count", type=click.IntRange(1, 1000), metavar="N", help="How many variables or programs to show.")
 @click.option("--pattern", metavar="REGEX", help="Only variables with this regular expression in their name.")
+@click.option("--view", type=click.Choice(["flat", "flame"]),
+              help="What timeline shows: a row per kind (default), or nested groups.")  # fmt: skip
+@click.option("--run", type=int, multiple=True, metavar="ID", help="Only this run of the execution. Repeatable.")
+@click.option("--begin", type=click.IntRange(0), metavar="CYCLE", help="The window's first cycle.")
+@click.option("--end", type=click.IntRange(0), metavar="CYCLE", help="The cycle after the window's last.")
 @click.option("--width", type=click.FloatRange(2, 200), metavar="INCHES", help="Width of the picture.")
 @click.option("--height", type=click.FloatRange(1, 200), metavar="INCHES", help="Height of the picture.")
 @click.option("--dpi", type=click.FloatRange(20, 2400), default=150, show_default=True, metavar="N",

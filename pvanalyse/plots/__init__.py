@@ -47,6 +47,7 @@ FORMATS = ("png", "svg", "pdf")
 """What a picture can be."""
 
 _TILES = ("tiles", "ipu", "worst")
+_WHEN = ("run", "ipu", "begin", "end")
 
 KINDS: dict[str, Kind] = {
     "memory-by-tile": Kind(
@@ -76,6 +77,21 @@ KINDS: dict[str, Kind] = {
     ),
     "lifetimes": Kind(
         "liveness", "lifetimes", "When the largest variables are live.", ("pattern", "count", "units"), (12.0, 7.0)
+    ),
+    "timeline": Kind(
+        "timeline", "timeline", "What each IPU did when, by kind of program or as nested groups.",
+        ("view", *_WHEN), (14.0, 6.0),
+    ),
+    "cycles-by-type": Kind(
+        "execution", "cycles_by_type", "Cycles of each IPU by type of program.", ("run", "ipu"), (12.0, 4.5)
+    ),
+    "imbalance": Kind(
+        "execution", "imbalance", "Programs whose tiles wait the most for each other.", ("count", "run", "ipu"),
+        (11.0, 6.0),
+    ),
+    "bandwidth": Kind(
+        "execution", "bandwidth", "Bytes to and from host, remote buffers and other IPUs, over time.",
+        (*_WHEN, "units"), (12.0, 5.0),
     ),
 }  # fmt: skip
 """Every kind by the name that the command line gives it."""

@@ -161,7 +161,8 @@ class Database:
     def close(self) -> None:
         """Close the file; further reads fail."""
         self._sqlite.close()
-        with suppress(adbc_driver_manager.Error):
+        # A stream that was not read to its end keeps its statement open; both then go with the last reference.
+        with suppress(adbc_driver_manager.Error, RuntimeError):
             self._adbc.close()
             self._adbc_database.close()
 

@@ -31,6 +31,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "memory-by-tile-region": ("memory-by-tile", {"by": "region", "ipu": 0}),
     "memory-by-tile-liveness": ("memory-by-tile", {"by": "liveness", "worst": 20}),
     "liveness-always-live": ("liveness", {"always_live": True}),
+    "timeline-flame": ("timeline", {"view": "flame", "run": 1, "begin": 0, "end": 40_000}),
 }
 """Name of each reference picture, with its kind and options."""
 

@@ -71,8 +71,13 @@ def small(name: str = "weights", program: str = "matmul", category_name: str = "
     allocation = {"lowered_variable_id": 1, "variable_id": 1, "name": name, "tile": 0, "offset": 64, "bytes": 4096,
                   "alignment": 8, "category": category_name, "region": "nonInterleaved", "always_live": False,
                   "is_constant": False, "is_executable": False, "equivalence_class_id": 1}  # fmt: skip
+    when = {f"{tiles}_{edge}": cycle for tiles in ("active", "all") for edge, cycle in
+            (("from_min", 0), ("from_max", 10), ("to_min", 90), ("to_max", 100))}  # fmt: skip
     return Rows({
         "target": [target(1, 1)],
+        "runs": [{"run_id": 0, "name": program, "start_us": 0, "end_us": 9}],
+        "execution_steps": [{"step_id": 0, "run_id": 0, "program_id": 1}],
+        "execution_step_ipus": [{"step_id": 0, "ipu": 0, "cycles": 90, "tile_balance": 0.5, **when}],
         "tile_memory": [tile(0, 4160)],
         "tile_memory_category": [category(0, category_name, 4096)],
         "programs": [{"program_id": 1, "type": "OnTileExecute", "name": program}],
