@@ -16,6 +16,10 @@ _MOST_TILES = 1 << 24  # more than ten thousand IPUs
 _PART = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
 
 
+class NoTileLeft(UsageError):
+    """Choices of tiles that have no tile in common."""
+
+
 def parse_tiles(text: str) -> list[range]:
     """Read tile numbers such as ``0,5,100-200``; the end of a range is part of it.
 
@@ -63,7 +67,9 @@ def select_tiles(
     Raises
     ------
     UsageError
-        The text is no selection, a tile or IPU does not exist, or no tile is left.
+        The text is no selection, or a tile or IPU does not exist.
+    NoTileLeft
+        The choices have no tile in common.
     NotCaptured
         The report does not say how many tiles there are, or how full they are.
     """
@@ -77,7 +83,7 @@ def select_tiles(
     if worst is not None:
         chosen = _fullest(source, chosen, worst)
     if not len(chosen):
-        raise UsageError("no tile is left: none is in all of what was chosen")
+        raise NoTileLeft("no tile is left: none is in all of what was chosen")
     return chosen
 
 

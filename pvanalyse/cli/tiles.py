@@ -55,12 +55,12 @@ class TileSelection:
         NotCaptured
             The report does not say which tiles there are, or how full they are.
         """
-        from pvanalyse.analysis.selection import select_tiles
+        from pvanalyse.analysis.selection import NoTileLeft, select_tiles
 
-        chosen = select_tiles(source, self.tiles, list(self.ipus) or None, self.worst)
-        if chosen is not None and not len(chosen):
-            raise UsageError(f"no tile is chosen by {self}")
-        return chosen
+        try:
+            return select_tiles(source, self.tiles, list(self.ipus) or None, self.worst)
+        except NoTileLeft:
+            raise UsageError(f"no tile is chosen by {self}") from None
 
 
 def tile_options(command: Callable[..., Any]) -> Callable[..., Any]:
