@@ -246,7 +246,8 @@ def reduction(reduce_by: int, steps: pd.DataFrame, frame: pd.DataFrame, byte_uni
     reached = before - after >= reduce_by
     title = f"What to free or shrink to lower the peak by {size(reduce_by)}, one after the other"
     listed_ = listed(title, frame, _REDUCTION, rows, "Nothing can be freed.")
-    change = f"Without these {len(frame):,} the peak is {size(after)} instead of {size(before)}"
+    these = "it" if len(frame) == 1 else f"these {len(frame):,}"
+    change = f"Without {these} the peak is {size(after)} instead of {size(before)}"
     outcome = f"{change}." if reached else f"{change}: it cannot be {size(reduce_by)} lower."
     section = Section(listed_.title, (), listed_.grids, [*listed_.sentences, outcome])
     chosen = rows.of(frame)
