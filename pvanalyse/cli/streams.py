@@ -9,7 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
-from pvanalyse.errors import PvanalyseError, UnreadableFile
+from pvanalyse.cli.whole_files import whole_file
+from pvanalyse.errors import PvanalyseError
 
 _LOOKALIKES = {"─": "-", "…": "~", "×": "x", "–": "-", "µ": "u"} | dict(zip("█▉▊▋▌▍▎▏", "####=--.", strict=True))
 _ERRORS = "pvanalyse-lookalikes"
@@ -64,16 +65,5 @@ def write_file(path: Path, contents: str | bytes) -> None:
     UnreadableFile
         It cannot be written.
     """
-    place = Path(os.path.realpath(path))
-    direct = os.path.exists(place) and not os.path.isfile(place)  # noqa: PTH110, PTH113  (they raise no errors)
-    target = place if direct else place.with_name(f".pvanalyse-{os.getpid()}.part")
-    try:
+    with whole_file(path) as target:
         target.write_bytes(contents.encode("utf-8", "backslashreplace") if isinstance(contents, str) else contents)
-        if not direct:
-            target.replace(place)
-    except OSError as error:
-        raise UnreadableFile(path, f"cannot be written ({error.strerror})") from None
-    finally:
-        if not direct:
-            with suppress(OSError):
-                target.unlink(missing_ok=True)
