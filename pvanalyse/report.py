@@ -15,7 +15,7 @@ from pvanalyse import tables as model
 from pvanalyse.discovery import resolve_report
 from pvanalyse.errors import NotCaptured, PvanalyseError, UnreadableFile
 from pvanalyse.report_files import FileKind, ReportFiles
-from pvanalyse.tables import TABLES, table
+from pvanalyse.tables import TABLES, Where, table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -238,33 +238,49 @@ class Report:
         reader = self._reader(table(name).source)
         return reader.count(name) if reader is not None and self.captured(name) else 0
 
-    def arrow(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+    def arrow(self, name: str, columns: Sequence[str] | None = None, where: Where | None = None) -> pa.Table:
         """Return a table, or only some of its columns; each column is read once and kept.
+
+        Parameters
+        ----------
+        name, columns
+            The table, and which of its columns.
+        where
+            Only rows with these numbers, such as ``{"tile": [947]}``; these are read each time, and not kept.
 
         Raises
         ------
         NotCaptured
             The report does not hold the table.
         UsageError
-            There is no such table or column.
+            There is no such table or column, or the rows' column holds no integers.
         UnreadableFile
             The file is damaged.
         """
         wanted = self._wanted(name, columns)
+        if where:
+            return self._joined(name, [column.name for column in wanted], where)
         fresh = [column.name for column in wanted if (name, column.name) not in self._columns]
         if fresh:
-            batches = list(self.batches(name, fresh))
-            # Each batch brings a dictionary of its own; a column has one.
-            read = pa.Table.from_batches(batches, table(name).arrow_schema(fresh)).unify_dictionaries()
+            read = self._joined(name, fresh)
             self._columns.update({(name, column): read.column(column) for column in fresh})
         return pa.table({column.name: self._columns[name, column.name] for column in wanted})
 
-    def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    def _joined(self, name: str, columns: Sequence[str], where: Where | None = None) -> pa.Table:
+        batches = list(self.batches(name, columns, where))
+        # Each batch brings a dictionary of its own; a column has one.
+        return pa.Table.from_batches(batches, table(name).arrow_schema(list(columns))).unify_dictionaries()
+
+    def batches(
+        self, name: str, columns: Sequence[str] | None = None, where: Where | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Stream a table in the order of its keys, without keeping it; see :meth:`arrow`."""
         wanted = [column.name for column in self._wanted(name, columns)]
+        if where:
+            table(name).check_where(where)
         reader = self._reader(table(name).source)
         assert reader is not None
-        return self._told(name, reader.batches(name, wanted))
+        return self._told(name, reader.batches(name, wanted, where))
 
     def _wanted(self, name: str, columns: Sequence[str] | None) -> tuple[model.Column, ...]:
         """Return the columns asked for of a table that was captured."""

@@ -136,6 +136,18 @@ class TableSchema:
             )
         return tuple(self.by_name[name] for name in names)
 
+    def check_where(self, where: Where) -> None:
+        """Check that rows can be chosen like this.
+
+        Raises
+        ------
+        UsageError
+            A column is not one of this table's, or does not hold integers.
+        """
+        for column in self.select(list(where)):
+            if column.kind is not Kind.INTEGER:
+                raise UsageError(f"rows of table '{self.name}' cannot be chosen by '{column.name}': no integers")
+
     def arrow_schema(self, names: tuple[str, ...] | list[str] | None = None) -> pa.Schema:
         """Return the Arrow schema of the named columns, or of all; every field may be null, see :class:`Column`."""
         import pyarrow as pa
@@ -175,6 +187,10 @@ def _per_tile(name: str, doc: str, unit: str) -> Column:
     return Column(name, Kind.PER_TILE, doc, True, unit)
 
 
+Where = Mapping[str, Sequence[int]]
+"""Only the rows whose integer columns are one of these numbers, such as ``{"tile": [947]}``."""
+
+
 class TableSource(Protocol):
     """What analysis needs of a report: its tables, by their logical names."""
 
@@ -184,10 +200,12 @@ class TableSource(Protocol):
     def count(self, name: str) -> int:
         """Return the table's number of rows, 0 when it was not captured."""
 
-    def arrow(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the table, or only some columns; raises NotCaptured."""
+    def arrow(self, name: str, columns: Sequence[str] | None = None, where: Where | None = None) -> pa.Table:
+        """Return the table, or only some columns or rows; raises NotCaptured."""
 
-    def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, name: str, columns: Sequence[str] | None = None, where: Where | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Stream the table in the order of its keys without keeping it; raises NotCaptured."""
 
 

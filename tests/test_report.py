@@ -16,7 +16,7 @@ import pytest
 import pvanalyse
 from pvanalyse import AmbiguousReport, NotCaptured, Report, ReportNotFound, UnreadableFile, UsageError, open_report
 from pvanalyse.readers import sources
-from pvanalyse.tables import PROFILE, TABLES, TRACE_CACHE, Kind
+from pvanalyse.tables import PROFILE, TABLES, TRACE_CACHE, Kind, Where
 from tests.conftest import SAMPLES
 
 TRAINING = SAMPLES / "pipelined" / "training"
@@ -190,9 +190,11 @@ class Recorder:
     def count(self, name: str) -> int:
         return self._source.count(name)
 
-    def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, name: str, columns: Sequence[str] | None = None, where: Where | None = None
+    ) -> Iterator[pa.RecordBatch]:
         self._reads.append((name, tuple(columns or TABLES[name].column_names)))
-        return self._source.batches(name, columns)
+        return self._source.batches(name, columns, where)
 
     def close(self) -> None:
         self.closed = True

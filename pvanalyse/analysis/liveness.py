@@ -17,6 +17,7 @@ from pvanalyse.analysis.lifetimes import number_of_steps, read_lifetimes
 from pvanalyse.analysis.memory import required_tile_memory, tiles_frame
 from pvanalyse.analysis.memory_details import declared_names, matching
 from pvanalyse.analysis.origins import Origins
+from pvanalyse.analysis.selection import batches_on_tiles, select_tiles
 from pvanalyse.errors import NotCaptured, UsageError
 from pvanalyse.tables import TableSource, table
 
@@ -418,8 +419,6 @@ def _require_count(count: int, what: str) -> None:
 def _tiles_of(source: TableSource, ipu: int | None, tiles: Integers | None) -> Integers | None:
     if ipu is None:
         return tiles
-    from pvanalyse.analysis.selection import select_tiles
-
     return select_tiles(source, None if tiles is None else tiles.tolist(), ipu)
 
 
@@ -465,10 +464,10 @@ def _intervals_on(source: TableSource, tiles: Integers) -> pd.DataFrame:
     """Return the same of chosen tiles, from the lowered variables, a row per allocation and interval."""
     columns = ["variable_id", "name", "tile", "bytes", "always_live", "equivalence_class_id"]
     parts = []
-    for batch in source.batches("lowered_variables", columns):
+    for batch in batches_on_tiles(source, "lowered_variables", columns, tiles):
         live = ~batch.column("always_live").fill_null(False).to_numpy(zero_copy_only=False)
         live &= batch.column("equivalence_class_id").is_valid().to_numpy(zero_copy_only=False)
-        parts.append(batch.take(np.flatnonzero(live & np.isin(integers(batch.column("tile")), tiles))))
+        parts.append(batch.filter(pa.array(live)))
     rows = pa.Table.from_batches(parts)
     frame = pd.DataFrame({name: integers(rows.column(name)) for name in ("tile", "bytes", "equivalence_class_id")})
     frame["name"] = pd.Series(declared_names(source, rows), dtype=str)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pvanalyse.analysis.columns import Integers, Sums, integers, only_row
-from pvanalyse.analysis.selection import number_of_tiles
+from pvanalyse.analysis.selection import batches_on_tiles, number_of_tiles
 from pvanalyse.errors import NotCaptured, UsageError
 from pvanalyse.tables import TABLES, TableSource, table
 
@@ -205,21 +205,8 @@ _MAP_COLUMNS = ["begin", "end", "bytes", "kind", "name", "category", "region", "
 
 
 def _allocations_of(source: TableSource, tile: int) -> pd.DataFrame:
-    columns = [
-        "tile",
-        "offset",
-        "bytes",
-        "variable_id",
-        "name",
-        "category",
-        "region",
-        "always_live",
-        "equivalence_class_id",
-    ]
-    parts = [
-        batch.filter(pc.equal(batch.column("tile"), tile)) for batch in source.batches("lowered_variables", columns)
-    ]
-    rows = pa.Table.from_batches([part for part in parts if part.num_rows] or parts[:1])
+    columns = ["offset", "bytes", "variable_id", "name", "category", "region", "always_live", "equivalence_class_id"]
+    rows = source.arrow("lowered_variables", columns, where={"tile": [tile]})
     frame = pd.DataFrame(
         {
             "begin": pd.array(rows.column("offset").to_pylist(), "Int64"),
@@ -285,10 +272,8 @@ def _gaps(begin: Integers, end: Integers, region_begins: list[int]) -> pd.DataFr
 def _allocations(source: TableSource, tiles: Integers | None, pattern: str | None) -> pd.DataFrame:
     """Return allocations put together by variable and tile."""
     made: dict[str, int] = {}  # names of variables that the compiler made, and their numbers: −1, −2, …
-    parts = []
-    for batch in source.batches("lowered_variables", ["variable_id", "name", "tile", "bytes", "always_live"]):
-        part = batch if tiles is None else batch.filter(pa.array(np.isin(integers(batch.column("tile")), tiles)))
-        parts.append(_grouped(part, made))
+    columns = ["variable_id", "name", "tile", "bytes", "always_live"]
+    parts = [_grouped(batch, made) for batch in batches_on_tiles(source, "lowered_variables", columns, tiles)]
     rows = _added_up(pd.concat(parts, ignore_index=True))
     names: dict[int, str] = {}
     if source.captured("variables"):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+import pyarrow as pa
 
 from pvanalyse.analysis.columns import Integers, only_row
 from pvanalyse.analysis.memory import tile_memory
@@ -85,6 +86,15 @@ def select_tiles(
     if not len(chosen):
         raise NoTileLeft("no tile is left: none is in all of what was chosen")
     return chosen
+
+
+def batches_on_tiles(
+    source: TableSource, name: str, columns: Sequence[str], tiles: Integers | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a table that are about chosen tiles, or about all; at least one batch, maybe without rows."""
+    where = None if tiles is None else {"tile": tiles.tolist()}
+    yield pa.RecordBatch.from_pylist([], table(name).arrow_schema(list(columns)))
+    yield from source.batches(name, columns, where)
 
 
 def _chosen(tiles: str | Sequence[int], num_tiles: int) -> Integers:

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from pvanalyse.errors import NotCaptured, UnknownLayout, UnreadableFile
 from pvanalyse.readers.dialect import BadValue, Dialect, Query, builtin_dialects
-from pvanalyse.readers.sqlite import Database, Field, MissingObject
-from pvanalyse.tables import Column, table
+from pvanalyse.readers.sqlite import Database, Field, MissingObject, quote_identifier
+from pvanalyse.tables import Column, Where, table
 
 Progress = Callable[[str, int], None]
 """Called with a table's name and the number of its rows read so far."""
@@ -96,20 +96,23 @@ class Profile:
         # Each batch brings a dictionary of its own; a column has one.
         return pa.Table.from_batches(batches, schema).unify_dictionaries()
 
-    def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Stream a logical table, in the order of its keys; see :meth:`read`."""
+    def batches(
+        self, name: str, columns: Sequence[str] | None = None, where: Where | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Stream a logical table, in the order of its keys; see :meth:`read`. ``where`` is SQLite's to look up."""
         wanted = table(name).select(None if columns is None else tuple(columns))
         query = self._query(name)
         if query is None or not self.captured(name):
             raise NotCaptured(name, self._how(name))
         there = self._columns[name] or []
-        self._require(name, wanted, there)
+        self._require(name, [*wanted, *table(name).select(list(where or ()))], there)
         stored = [column for column in wanted if column.name in there]
         fields = [Field(column.name, query.decoder(column.name).storage(column)) for column in stored]
         # A table asked only for columns that are not there still has its number of rows.
         fields = fields or [Field(there[0], "blob")]
         rows = 0
-        for batch in self.database.batches(query.sql, fields, query.order):
+        sql, order = (_chosen(query, where), "") if where else (query.sql, query.order)
+        for batch in self.database.batches(sql, fields, order):
             yield self._decode(name, batch, wanted, query)
             rows += batch.num_rows
             self._progress(name, rows)
@@ -154,6 +157,16 @@ class Profile:
         if name not in self.dialect.queries:
             return f"the dialect '{self.dialect.name}' needs a query for it"
         return table(name).capture
+
+
+def _chosen(query: Query, where: Where) -> str:
+    """Return the query for only some rows; in this form SQLite uses an index of the table where there is one."""
+    conditions = []
+    for name, values in where.items():
+        scale = query.decoder(name).scale
+        column = quote_identifier(name) if scale == 1 else f"{quote_identifier(name)} * {scale}"
+        conditions.append(f"{column} IN ({', '.join(str(int(value)) for value in values)})")
+    return f"SELECT * FROM ({query.ordered}\n) WHERE {' AND '.join(conditions)}"
 
 
 def _recognise(database: Database) -> Dialect:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pvanalyse.readers.dialect import Dialect
-from pvanalyse.tables import APP, ARCHIVE, DEBUG_INFO, FRAMEWORK, PROFILE, TRACE_CACHE, table, tables_of
+from pvanalyse.tables import APP, ARCHIVE, DEBUG_INFO, FRAMEWORK, PROFILE, TRACE_CACHE, Where, table, tables_of
 
 Progress = Callable[[str, int], None]
 """Called with the name of the table being read and how far it is: rows, or bytes of the file."""
@@ -24,8 +26,10 @@ class Source(Protocol):
     def count(self, name: str) -> int:
         """Return the table's number of rows."""
 
-    def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Stream the table, or only some of its columns."""
+    def batches(
+        self, name: str, columns: Sequence[str] | None = None, where: Where | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Stream the table, or only some of its columns and rows."""
 
     def close(self) -> None:
         """Close the file."""
@@ -54,7 +58,25 @@ def open_source(source: str, path: Path, dialect: Dialect | None, progress: Prog
     return openers[source]()
 
 
-class _Whole:
+class _Unindexed:
+    """A source of a file that has to be read from one end to the other, whatever rows are wanted."""
+
+    def batches(
+        self, name: str, columns: Sequence[str] | None = None, where: Where | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        if not where:
+            yield from self.every_row(name, columns)
+            return
+        wanted = list(table(name).column_names if columns is None else columns)
+        for batch in self.every_row(name, list(dict.fromkeys([*wanted, *where]))):
+            masks = [pc.is_in(batch.column(one), pa.array(values, pa.int64())) for one, values in where.items()]
+            yield batch.filter(functools.reduce(pc.and_, masks)).select(wanted)
+
+    def every_row(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        raise NotImplementedError
+
+
+class _Whole(_Unindexed):
     """A source whose tables are small enough, or cheap enough, to be read whole."""
 
     def __init__(self) -> None:
@@ -75,7 +97,7 @@ class _Whole:
     def count(self, name: str) -> int:
         return int(self.whole(name).num_rows)
 
-    def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    def every_row(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         whole = self.whole(name)
         yield from (whole if columns is None else whole.select(list(columns))).to_batches()
 
@@ -106,7 +128,7 @@ class _ArchiveSource(_Whole):
         self._archive.close()
 
 
-class _DebugInfoSource:
+class _DebugInfoSource(_Unindexed):
     def __init__(self, path: Path, progress: Progress) -> None:
         self._path = path
         self._progress = progress
@@ -120,7 +142,7 @@ class _DebugInfoSource:
             self._count = count_contexts(self._path)
         return self._count
 
-    def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    def every_row(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         from pvanalyse.readers.debug_info import describe_problems, read_debug_info
 
         # Decoding what a layer recorded costs most, so it is not done for somebody who asks for names.
@@ -136,7 +158,7 @@ class _DebugInfoSource:
         pass  # the file is open only while it is read
 
 
-class _TraceCacheSource:
+class _TraceCacheSource(_Unindexed):
     def __init__(self, path: Path) -> None:
         from pvanalyse.readers.trace_cache import TraceCache
 
@@ -152,7 +174,7 @@ class _TraceCacheSource:
     def count(self, name: str) -> int:  # noqa: ARG002  (the file holds one table)
         return self.cache.count()
 
-    def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+    def every_row(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
         return self.cache.batches(columns)
 
     def close(self) -> None:

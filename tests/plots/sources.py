@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from pvanalyse.errors import NotCaptured
-from pvanalyse.tables import table
+from pvanalyse.tables import Where, table
 
 BYTES_PER_TILE = 638_976
 
@@ -27,14 +27,18 @@ class Rows:
     def count(self, name: str) -> int:
         return self._tables[name].num_rows if self.captured(name) else 0
 
-    def arrow(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+    def arrow(self, name: str, columns: Sequence[str] | None = None, where: Where | None = None) -> pa.Table:
         if not self.captured(name):
             raise NotCaptured(name, table(name).capture)
-        whole = self._tables[name]
-        return whole if columns is None else whole.select(list(columns))
+        rows = self._tables[name]
+        for column, values in (where or {}).items():
+            rows = rows.filter(pa.array([value in values for value in rows.column(column).to_pylist()], pa.bool_()))
+        return rows if columns is None else rows.select(list(columns))
 
-    def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        yield from self.arrow(name, columns).to_batches(max_chunksize=10_000)
+    def batches(
+        self, name: str, columns: Sequence[str] | None = None, where: Where | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        yield from self.arrow(name, columns, where).to_batches(max_chunksize=10_000)
 
 
 def target(num_tiles: int, tiles_per_ipu: int) -> dict[str, Any]:

@@ -240,6 +240,13 @@ class TestHandWrittenDialect:
         assert metrics[0] == metrics[1]
         assert metrics[0]["memory.total_including_gaps"] == 30 * 1024
 
+    def test_rows_are_chosen_by_the_numbers_of_the_model(self, report: Path) -> None:
+        # GIVEN a column that the file keeps in KiB
+        with open_report(report, dialect=report / "other.toml") as opened:
+            chosen = opened.arrow("tile_memory", ["tile"], where={"total_including_gaps": [20480, 20]})
+            both = opened.arrow("tile_memory", ["tile"], where={"total_including_gaps": [20480], "tile": [0]})
+        assert (chosen.to_pylist(), both.to_pylist()) == ([{"tile": 1}], [])
+
     def test_it_recognises_its_database_and_no_other(self, report: Path, make_profile: MakeProfile) -> None:
         dialect = load_dialect(report / "other.toml")
         with Profile(report / "profile.pop", dialect) as profile:

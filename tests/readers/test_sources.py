@@ -8,7 +8,8 @@ import cbor2
 import pytest
 
 from pvanalyse import open_report
-from pvanalyse.tables import TABLES
+from pvanalyse.errors import UsageError
+from pvanalyse.tables import TABLES, Kind
 from tests.conftest import SAMPLES
 
 TRAINING = SAMPLES / "pipelined" / "training"
@@ -53,3 +54,35 @@ def test_cycles_of_debug_contexts_are_reported_and_not_followed(tmp_path: Path) 
     assert frame[["debug_context_id", "parent_id"]].to_numpy().tolist() == [[1, 2], [2, 1]]
     assert len(warnings) == 1
     assert "form a cycle and are not followed: 1 → 2 → 1" in warnings[0]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, schema in TABLES.items() if any(c.kind is Kind.INTEGER for c in schema.columns)]
+)
+def test_chosen_rows_are_those_of_the_whole(name: str, real_cache: Path) -> None:
+    # GIVEN a table, read whole, and some of the numbers in its first integer column, with one that is not there
+    directory = real_cache.parent if name == "trace_blocks" else SAMPLES / "transformer_after"
+    with open_report(directory) as report:
+        if not report.captured(name):
+            pytest.skip(f"the sample has no table {name}")
+        key = next(column.name for column in TABLES[name].columns if column.kind is Kind.INTEGER)
+        whole = report.arrow(name)
+        numbers = sorted({value for value in whole.column(key).to_pylist() if value is not None})
+        wanted = [*numbers[1:8:2], -12345]
+
+        # WHEN only their rows are asked for, without the column itself
+        columns = [column for column in whole.column_names if column != key] or whole.column_names
+        chosen = report.arrow(name, columns, where={key: wanted})
+
+        # THEN they are those of the whole, in its order
+        expected = [row for row in whole.to_pylist() if row[key] in wanted]
+        assert chosen.to_pylist() == [{column: row[column] for column in columns} for row in expected]
+        assert report.arrow(name, columns, where={key: []}).num_rows == 0
+
+
+def test_rows_are_chosen_by_integers_only() -> None:
+    with open_report(SAMPLES / "transformer_after") as report:
+        with pytest.raises(UsageError, match="rows of table 'variables' cannot be chosen by 'name'"):
+            report.arrow("variables", where={"name": [1]})
+        with pytest.raises(UsageError, match="has no column 'nope'"):
+            report.arrow("variables", where={"nope": [1]})
