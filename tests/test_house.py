@@ -23,7 +23,7 @@ FLOW = (
     ("accessors",),
     ("report",),
     ("__init__",),
-    ("gate", "logs", "libpva"),
+    ("gate", "logs", "libpva", "watching"),
     ("cli",),
     ("__main__",),
 )

@@ -23,6 +23,7 @@ _COMMANDS = {
     "metrics": "Print every metric of a report by name.",
     "plot": "Draw memory, liveness and execution: PNG, SVG or PDF.",
     "export": "Write the execution as a Perfetto, speedscope or Chrome trace, or tables as CSV, Parquet or SQLite.",
+    "watch": "Run a command on a report again whenever it changes and is complete.",
     "inspect": "Describe any SQLite file, and draft a dialect for it.",
 }
 """Each command by name with its short help, so that --help need not import them."""
@@ -87,17 +88,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from pvanalyse.cli.streams import abandon_standard_output
 
     try:
-        code = cli.main(None if arguments is None else list(arguments), prog_name="pvanalyse", standalone_mode=False)
+        code = run(arguments)
         _flush()
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except PvanalyseError as error:
-        return _fail(str(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         return _fail("interrupted", _INTERRUPTED)
-    except MemoryError:
-        return _fail("there is not enough memory for this", PvanalyseError.exit_code)
     except (BrokenPipeError, SystemExit):  # whoever read the answer has seen enough; click exits with 1 then
         abandon_standard_output()
         return 0
@@ -105,6 +99,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         abandon_standard_output()
         place = error.filename or "the answer cannot be written"
         return _fail(f"{place}: {error.strerror or error}", PvanalyseError.exit_code)
+    return code
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; say what is wrong with its usage or its report, and return its exit code.
+
+    Raises
+    ------
+    KeyboardInterrupt, click.Abort, OSError
+        What is wrong is not the command's, and ends the program; see :func:`main`.
+    """
+    try:
+        code = cli.main(None if arguments is None else list(arguments), prog_name="pvanalyse", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except PvanalyseError as error:
+        return _fail(str(error), error.exit_code)
+    except MemoryError:
+        return _fail("there is not enough memory for this", PvanalyseError.exit_code)
     return int(code or 0)
 
 
