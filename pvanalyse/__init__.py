@@ -26,6 +26,7 @@ from pvanalyse.errors import (
 )
 
 if TYPE_CHECKING:
+    from pvanalyse.comparisons import compare
     from pvanalyse.discovery import find_reports
     from pvanalyse.report import Report, open_report
 
@@ -39,12 +40,14 @@ __all__ = [
     "UnknownLayout",
     "UnreadableFile",
     "UsageError",
+    "compare",
     "find_reports",
     "open_report",
 ]
 
 _LAZY = {
     "Report": "pvanalyse.report",
+    "compare": "pvanalyse.comparisons",
     "find_reports": "pvanalyse.discovery",
     "open_report": "pvanalyse.report",
 }

@@ -1,4 +1,4 @@
-"""What a report can be asked: ``report.memory``, ``report.liveness``, ``report.execution``, ``report.programs``.
+"""What a report can be asked: ``report.memory``, ``.liveness``, ``.execution``, ``.programs``, ``.operations``.
 
 Each method returns a DataFrame of its own; sizes are bytes. ``tiles`` is a text such as ``"0,5,100-200"`` or tile
 numbers, ``ipu`` an IPU or several, ``worst`` how many of the fullest tiles; together they narrow the choice down.
@@ -22,8 +22,12 @@ from pvanalyse.analysis import (
     liveness,
     memory,
     memory_details,
+    operations,
+    peak_reduction,
     programs,
 )
+from pvanalyse.analysis.operation_costs import OperationCosts
+from pvanalyse.analysis.operation_groups import OperationGroups, operation_groups
 from pvanalyse.analysis.selection import select_tiles
 from pvanalyse.errors import NotCaptured, UsageError
 
@@ -161,12 +165,12 @@ class LivenessAccessor:
         return liveness.headroom(self._source, chosen)
 
     def explain_peak(self, reduce_by: int) -> pd.DataFrame:
-        """Return what to free to lower the peak; see :func:`pvanalyse.analysis.liveness.explain_peak`."""
-        return liveness.explain_peak(self._source, reduce_by)
+        """Return what to free to lower the peak; see :func:`pvanalyse.analysis.peak_reduction.explain_peak`."""
+        return peak_reduction.explain_peak(self._source, reduce_by)
 
     def fp16_candidates(self, worst: int = 5) -> pd.DataFrame:
-        """Return what half precision would save; see :func:`pvanalyse.analysis.liveness.fp16_candidates`."""
-        return liveness.fp16_candidates(self._source, worst)
+        """Return what half precision would save; see :func:`pvanalyse.analysis.peak_reduction.fp16_candidates`."""
+        return peak_reduction.fp16_candidates(self._source, worst)
 
 
 class ProgramsAccessor:
@@ -209,6 +213,74 @@ class ProgramsAccessor:
         from pvanalyse.render.programs import dot
 
         return dot(self.tree() if frame is None else frame)
+
+
+class OperationsAccessor:
+    """What the operations that a user wrote cost; what belongs to none is :meth:`outside`.
+
+    Without debug information, operations are what the names of programs and variables begin with; :attr:`grouped_by`
+    says which of the two it is. Costs are those of :data:`pvanalyse.analysis.operation_costs.COSTS`. ``layer`` chooses
+    operations of that layer of the debug information instead of the framework's.
+    """
+
+    def __init__(self, source: TableSource) -> None:
+        self._source = source
+        self._costs = OperationCosts(source)
+        self._groups: dict[tuple[str | None, bool], OperationGroups] = {}
+
+    def groups(self, layer: str | None = None, discarded: bool = False) -> OperationGroups:
+        """Return which operation each program and variable belongs to; read once for each choice."""
+        if (layer, discarded) not in self._groups:
+            self._groups[layer, discarded] = operation_groups(self._source, layer, discarded)
+        return self._groups[layer, discarded]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The operations in execution order; see :func:`pvanalyse.analysis.operations.by_operation`."""
+        return self.by_operation()
+
+    @property
+    def grouped_by(self) -> str:
+        """What operations are told by: ``debug contexts`` or ``name paths``."""
+        return self.groups().grouped_by
+
+    def by_operation(self, layer: str | None = None, discarded: bool = False) -> pd.DataFrame:
+        """Return the operations in execution order; see :func:`pvanalyse.analysis.operations.by_operation`."""
+        return operations.by_operation(self._costs, self.groups(layer, discarded))
+
+    def by_layer(self, layer: str) -> pd.DataFrame:
+        """Return the operations of a layer of the debug information, such as ``poplibs``."""
+        return self.by_operation(layer)
+
+    def by_module(self, depth: int = 1, pattern: str | None = None, layer: str | None = None) -> pd.DataFrame:
+        """Return operations put together by module; see :func:`pvanalyse.analysis.operations.by_module`."""
+        return operations.by_module(self._costs, self.groups(layer), depth, pattern)
+
+    def by_source(
+        self, per: operations.Per = "line", pattern: str | None = None, layer: str | None = None
+    ) -> pd.DataFrame:
+        """Return operations by where they were written; see :func:`pvanalyse.analysis.operations.by_source`."""
+        return operations.by_source(self._costs, self.groups(layer), per, pattern)
+
+    def outside(self, layer: str | None = None) -> dict[str, int | None]:
+        """Return what costs that which is in no operation; see :func:`pvanalyse.analysis.operations.outside`."""
+        return operations.outside(self._costs, self.groups(layer))
+
+    def find(self, pattern: str, layer: str | None = None) -> pd.DataFrame:
+        """Return the operations in whose name a regular expression is found."""
+        return operations.by_operation(self._costs, self.groups(layer), pattern)
+
+    def layers(self) -> pd.DataFrame:
+        """Return the layers of the debug information; see :func:`pvanalyse.analysis.operations.layers_frame`."""
+        return operations.layers_frame(self._source)
+
+    def chain(self, program: int | str | None = None, variable: int | str | None = None) -> pd.DataFrame:
+        """Return where a program or variable came from; see :func:`pvanalyse.analysis.operations.chain_frame`."""
+        return operations.chain_frame(self._source, program, variable)
+
+    def tensors(self, pattern: str | None = None, layer: str | None = None) -> pd.DataFrame:
+        """Return the tensors of operations; see :func:`pvanalyse.analysis.operations.tensors_frame`."""
+        return operations.tensors_frame(self._source, self.groups(layer), pattern)
 
 
 class ExecutionAccessor:

@@ -20,10 +20,18 @@ from pvanalyse.tables import TABLES, Where, table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pvanalyse.accessors import ExecutionAccessor, LivenessAccessor, MemoryAccessor, ProgramsAccessor
+    from pvanalyse.accessors import (
+        ExecutionAccessor,
+        LivenessAccessor,
+        MemoryAccessor,
+        OperationsAccessor,
+        ProgramsAccessor,
+    )
     from pvanalyse.analysis.insights import Insights, Limits
     from pvanalyse.analysis.metrics import Metrics
+    from pvanalyse.analysis.splitting.pipeline_split import PipelineSplit
     from pvanalyse.analysis.summary import Summary
+    from pvanalyse.html.page import Page
     from pvanalyse.plots.accessor import Plots
     from pvanalyse.readers.dialect import Dialect
     from pvanalyse.readers.sources import Source
@@ -121,6 +129,7 @@ class Report:
         UnreadableFile
             A file of the report is damaged.
         """
+        import pvanalyse.render.summary  # noqa: F401  (for notebooks)
         from pvanalyse.analysis.summary import summarise
 
         about = {
@@ -148,18 +157,47 @@ class Report:
 
         return metrics(self)
 
-    def insights(self, limits: Limits | None = None) -> Insights:
+    def insights(self, limits: Limits | None = None, only: Sequence[str] = ()) -> Insights:
         """Return what stands out in the report's memory and liveness, with evidence and advice, most severe first.
 
         Parameters
         ----------
         limits
             From where on something is worth saying; see :class:`pvanalyse.analysis.insights.Limits`.
+        only
+            Evaluate only these rules; all of them when there are none.
         """
+        import pvanalyse.render.insights  # noqa: F401  (for notebooks)
         from pvanalyse.analysis.insights import insights
 
         sizes = {file.kind: file.bytes for file in self.files.files}
-        return insights(self, limits, profile_bytes=sizes.get(FileKind.PROFILE))
+        return insights(self, limits, profile_bytes=sizes.get(FileKind.PROFILE), only=only)
+
+    def split(
+        self, num_ipus: int, layer_regex: str | None = None, method: str = "exact", limit: int | None = None
+    ) -> PipelineSplit:
+        """Return where to split a program for one IPU into the stages of a pipeline, and what they need.
+
+        See :func:`pvanalyse.analysis.splitting.pipeline_split.pipeline_split` for what can be asked.
+        """
+        from pvanalyse.analysis.splitting.pipeline_split import pipeline_split
+
+        return pipeline_split(self, num_ipus, layer_regex, method, limit)
+
+    def html(self, other: Report | None = None, tiles: str | Sequence[int] | None = None) -> Page:
+        """Return a page with everything in it, which a notebook shows; see :class:`pvanalyse.html.page.Page`.
+
+        Parameters
+        ----------
+        other
+            Another report, to be shown side by side with this one.
+        tiles
+            Tiles whose memory maps go into the page besides the most telling ones.
+        """
+        from pvanalyse.html.page import page
+
+        reports = [self] if other is None else [self, other]
+        return page([(str(report.files.directory), report) for report in reports], tiles=tiles)
 
     @cached_property
     def plot(self) -> Plots:
@@ -188,6 +226,13 @@ class Report:
         from pvanalyse.accessors import ProgramsAccessor
 
         return ProgramsAccessor(self)
+
+    @cached_property
+    def operations(self) -> OperationsAccessor:
+        """What the operations that a user wrote cost, and where things came from."""
+        from pvanalyse.accessors import OperationsAccessor
+
+        return OperationsAccessor(self)
 
     @cached_property
     def liveness(self) -> LivenessAccessor:
@@ -358,12 +403,14 @@ class Report:
                 yield f"{format_count(self.count(name))} {name.replace('_', ' ')}"
 
     def _repr_html_(self) -> str:
+        from pvanalyse.plots import KINDS
+        from pvanalyse.plots.inline import pictures
         from pvanalyse.render.document import Document
         from pvanalyse.render.html import render_html
-        from pvanalyse.render.summary import summary_document
 
         try:
-            return render_html(summary_document(self.summary()))
+            shown = str(self.summary()._repr_html_())
+            return shown + pictures([KINDS["memory-by-tile"], KINDS["liveness"]], self)
         except PvanalyseError as error:
             return render_html(Document("Report that cannot be read", (), None, verdict=str(error), alarming=True))
 

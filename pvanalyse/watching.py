@@ -90,6 +90,10 @@ class Watcher:
     path: Path
     _reports: dict[Path, _Watched] = field(default_factory=dict)
 
+    def know(self) -> None:
+        """Take what is there now as told, complete or not."""
+        self._reports = {directory: _Watched(state, told=state) for directory, state in _states(self.path).items()}
+
     def look(self) -> list[Change]:
         """Look once; return the reports that are new or changed and complete, those that went, and those to wait for.
 

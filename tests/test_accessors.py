@@ -12,7 +12,7 @@ import pytest
 
 from pvanalyse import Report, open_report
 from pvanalyse.accessors import LivenessAccessor, MemoryAccessor
-from pvanalyse.analysis import liveness, memory, memory_details
+from pvanalyse.analysis import liveness, memory, memory_details, peak_reduction
 from pvanalyse.errors import UsageError
 from tests.conftest import SAMPLES
 
@@ -79,8 +79,8 @@ SAME: dict[str, tuple[Question, Question]] = {
     "always_live": (lambda r: r.liveness.always_live(), liveness.always_live_frame),
     "tile_peaks": (lambda r: r.liveness.tile_peaks(), liveness.tile_peaks),
     "headroom": (lambda r: r.liveness.headroom(**BOTH), lambda r: liveness.headroom(r, OF_IPU)),
-    "explain_peak": (lambda r: r.liveness.explain_peak(1000), lambda r: liveness.explain_peak(r, 1000)),
-    "fp16_candidates": (lambda r: r.liveness.fp16_candidates(3), lambda r: liveness.fp16_candidates(r, 3)),
+    "explain_peak": (lambda r: r.liveness.explain_peak(1000), lambda r: peak_reduction.explain_peak(r, 1000)),
+    "fp16_candidates": (lambda r: r.liveness.fp16_candidates(3), lambda r: peak_reduction.fp16_candidates(r, 3)),
 }
 
 

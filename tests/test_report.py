@@ -491,3 +491,20 @@ def test_what_is_shown_of_a_damaged_report_is_escaped(tmp_path: Path) -> None:
         for shown in (report._repr_html_(), report.tables._repr_html_()):
             assert "<script" not in shown
             assert "&lt;script&gt;" in shown
+
+
+def test_summaries_and_insights_show_themselves_in_notebooks(training: Report) -> None:
+    summary, insights = training.summary()._repr_html_(), training.insights()._repr_html_()
+    assert summary is not None
+    assert insights is not None
+    assert "Info: fit" in insights
+    assert "IPU" in summary
+
+
+def test_a_report_shows_itself_in_notebooks_as_its_summary_with_pictures(training: Report) -> None:
+    shown = training._repr_html_()
+    assert shown.startswith(str(training.summary()._repr_html_()))
+    assert re.findall(r'<img alt="([^"]*)" src="data:image/png;base64,iVBOR', shown) == [
+        "Memory of each tile by category", "Live memory of one replica"
+    ]  # fmt: skip
+    assert len(shown) < 300_000

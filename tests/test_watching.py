@@ -148,6 +148,17 @@ def test_a_profile_put_in_place_of_another_is_a_change(watched: Path) -> None:
     assert events(watcher, 3) == [("changed", "a")]
 
 
+def test_what_is_known_is_not_told_until_it_changes_or_comes_back(watched: Path) -> None:
+    watcher = Watcher(watched)
+    watcher.know()
+    assert events(watcher, 3) == []
+    (watched / "a" / "app.json").write_text("{}")
+    assert events(watcher, 3) == [("changed", "a")]
+    shutil.rmtree(watched / "a")
+    shutil.copytree(LIGHTWEIGHT, watched / "b")
+    assert events(watcher, 3) == [("gone", "a"), ("new", "b")]
+
+
 def test_each_of_several_reports_is_told_of_its_own(watched: Path) -> None:
     watcher = Watcher(watched)
     events(watcher, 2)

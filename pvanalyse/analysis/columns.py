@@ -45,6 +45,26 @@ def exact_sum(values: Integers) -> int:
     return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
 
 
+class Keys:
+    """Where in a table the rows with given keys are."""
+
+    def __init__(self, keys: Integers) -> None:
+        in_order = not (keys[1:] < keys[:-1]).any()
+        self._order = None if in_order else np.argsort(keys, kind="stable")
+        self._keys = keys if self._order is None else keys[self._order]
+        self._without_gap = bool((np.diff(self._keys) == 1).all())  # as steps and programs mostly are numbered
+
+    def positions(self, wanted: Integers) -> Integers:
+        """Return the row of each key, of equal keys the first, −1 for a key that is not there."""
+        if not len(self._keys):
+            return np.full(len(wanted), -1)
+        if self._without_gap:
+            at = np.clip(wanted, self._keys[0], self._keys[-1]) - self._keys[0]
+        else:
+            at = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
+        return np.where(self._keys[at] == wanted, at if self._order is None else self._order[at], -1)
+
+
 class Sums:
     """Sums of integers by position, exact however large; grows as positions come."""
 

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pvanalyse.analysis.columns import Integers, Reals, Sums, codes, exact_sum, integers, reals
+from pvanalyse.analysis.columns import Integers, Keys, Reals, Sums, codes, integers, reals
+from pvanalyse.analysis.stretches import Stretches, length, merged, union
 from pvanalyse.tables import TableSource
 
 UNKNOWN = "Unknown"
@@ -98,28 +99,12 @@ def execution_totals(source: TableSource) -> ExecutionTotals:
     return sums.with_types(totals) if steps.typed else totals
 
 
-def interval_length(begin: Integers, end: Integers) -> int:
-    """Return how much the union of half-open intervals covers; empty and inverted ones cover nothing."""
-    real = end > begin
-    begin, end = begin[real], end[real]
-    if not len(begin):
-        return 0
-    order = np.argsort(begin, kind="stable")
-    begin, reach = begin[order], np.maximum.accumulate(end[order])
-    # A new stretch starts where an interval begins beyond all that began before it.
-    starts = np.flatnonzero(begin[1:] > reach[:-1]) + 1
-    stretch_begin = np.concatenate((begin[:1], begin[starts]))
-    stretch_end = np.concatenate((reach[starts - 1], reach[-1:]))
-    return exact_sum(stretch_end) - exact_sum(stretch_begin)
-
-
-def overlap(first: tuple[Integers, Integers], second: tuple[Integers, Integers]) -> float | None:
+def overlap(first: Stretches, second: Stretches) -> float | None:
     """Return the share of the smaller of two unions of intervals that lies in the other; None when one is empty."""
-    length_first, length_second = interval_length(*first), interval_length(*second)
-    if not length_first or not length_second:
+    sizes = length(first), length(second)
+    if not min(sizes):
         return None
-    both = interval_length(np.concatenate((first[0], second[0])), np.concatenate((first[1], second[1])))
-    return (length_first + length_second - both) / min(length_first, length_second)
+    return (sum(sizes) - length(union([first, second]))) / min(sizes)
 
 
 def _read_runs(source: TableSource) -> dict[int, Run]:
@@ -137,7 +122,7 @@ class _Steps:
 
     def __init__(self, source: TableSource) -> None:
         table = source.arrow("execution_steps", ["step_id", "run_id", "program_id"])
-        self.step_id = integers(table.column(0))
+        self._keys = Keys(integers(table.column(0)))
         self.run_ids, self.run = np.unique(integers(table.column(1)), return_inverse=True)
         self.types: dict[str, int] = {UNKNOWN: 0}
         self.typed = source.captured("programs")
@@ -145,24 +130,13 @@ class _Steps:
 
     def _types(self, source: TableSource, program_of_step: Integers) -> Integers:
         programs = source.arrow("programs", ["program_id", "type"])
-        program_id = integers(programs.column(0))
+        at = Keys(integers(programs.column(0))).positions(program_of_step)
         type_of_program = np.concatenate([codes(chunk, self.types) for chunk in programs.column(1).chunks])
-        return _look_up(program_of_step, program_id, type_of_program, missing=0)
+        return np.where(at < 0, self.types[UNKNOWN], type_of_program[at])
 
     def rows(self, step_id: Integers) -> Integers:
         """Return the position of each step, -1 for a step that has no row of its own."""
-        return _look_up(step_id, self.step_id, np.arange(len(self.step_id)), missing=-1)
-
-
-def _look_up(wanted: Integers, keys: Integers, values: Integers, missing: int) -> Integers:
-    if len(keys) > 1 and not (keys[1:] > keys[:-1]).all():
-        order = np.argsort(keys, kind="stable")
-        keys, values = keys[order], values[order]
-    if int(keys[-1]) - int(keys[0]) == len(keys) - 1:  # numbered without a gap, as the steps of a report are
-        position = np.clip(wanted - keys[0], 0, len(keys) - 1)
-    else:
-        position = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-    return np.where(keys[position] == wanted, values[position], missing)
+        return self._keys.positions(step_id)
 
 
 class _Sums:
@@ -247,13 +221,13 @@ class _Sums:
         return sum(known) / len(known) if known else None
 
 
-def _by_run_and_ipu(rows: Integers) -> Iterator[tuple[tuple[int, int], tuple[Integers, Integers]]]:
-    """Split columns (run, ipu, begin, end) by run and IPU."""
+def _by_run_and_ipu(rows: Integers) -> Iterator[tuple[tuple[int, int], Stretches]]:
+    """Yield run and IPU with the union of the intervals in columns (run, ipu, begin, end)."""
     rows = rows[:, np.lexsort((rows[1], rows[0]))]
     cuts = np.flatnonzero((np.diff(rows[0]) != 0) | (np.diff(rows[1]) != 0)) + 1
     for part in np.split(rows, cuts, axis=1):
         if part.shape[1]:
-            yield (int(part[0, 0]), int(part[1, 0])), (part[2], part[3])
+            yield (int(part[0, 0]), int(part[1, 0])), merged(part[2], part[3])
 
 
 class _Mean:

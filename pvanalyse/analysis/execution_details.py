@@ -15,19 +15,11 @@ import numpy.typing as npt
 import pandas as pd
 
 from pvanalyse.analysis.columns import Integers, only_row
-from pvanalyse.analysis.execution_trace import (
-    HOST_WAIT,
-    KINDS,
-    NO_STRETCHES,
-    PATHS,
-    Stretches,
-    Trace,
-    length,
-    union,
-)
+from pvanalyse.analysis.execution_trace import HOST_WAIT, KINDS, PATHS, Trace
 from pvanalyse.analysis.intervals import interval_batches
 from pvanalyse.analysis.memory_details import matching
 from pvanalyse.analysis.origins import Origins
+from pvanalyse.analysis.stretches import NO_STRETCHES, Stretches, length, union
 from pvanalyse.errors import NotCaptured, UsageError
 from pvanalyse.tables import TableSource, table
 

@@ -33,7 +33,8 @@ FAR_APART = 2.0
 """Measured and estimated cycles are far apart when one is at least so many times the other."""
 
 # Floating-point operations of a tile in a cycle, in half precision with matrices, which is the most it can do:
-# 124.5 TFLOPS on the 1,216 tiles of a Mk1 at 1.6 GHz, 250 TFLOPS on the 1,472 of a Mk2 at 1.33 GHz (data sheets).
+# 124.5 TFLOPS on the 1,216 tiles of a Mk1 at 1.6 GHz, 250 TFLOPS on the 1,472 of a Mk2 at 1.33 GHz (as published).
+# In single precision it is a quarter of that (31.1 and 62.5 TFLOPS); which one an estimate is of is not recorded.
 _FLOPS_PER_CYCLE = {"Ipu1": 64, "Ipu2": 128, "Ipu21": 128}
 
 

@@ -6,6 +6,7 @@ the intervals of each kind of program. The intervals themselves go by.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,13 +17,11 @@ import pandas as pd
 
 from pvanalyse.analysis.columns import Integers
 from pvanalyse.analysis.intervals import UNKNOWN, IntervalKind, available_kinds, interval_batches
+from pvanalyse.analysis.stretches import Stretches, merged, union
 from pvanalyse.errors import PvanalyseError
 from pvanalyse.tables import TableSource
 
 Mask = npt.NDArray[np.bool_]
-Stretches = tuple[Integers, Integers]
-"""Begins and ends of half-open intervals in order that neither touch nor overlap."""
-
 KINDS = ("compute", "exchange", "inter-IPU", "host", "sync", "other")
 """What an IPU's cycles go into; :data:`KIND_OF_TYPE` says which program does what, all others do something else."""
 
@@ -46,8 +45,6 @@ PATHS = ("host", "remote", "mixed", "unknown")
 HOST_WAIT = "StreamCopyBegin"
 WORK, ANY = "work", "any"
 """Unions over all tiles: of what works, see :func:`waits`, and of everything but answers to syncs."""
-
-NO_STRETCHES: Stretches = (np.empty(0, np.int64), np.empty(0, np.int64))
 
 _COLUMNS = ("step_id", "run_id", "ipu", "program_id", "begin", "end", "all_begin", "all_end", "cycles",
             "tile_balance", "data_in", "data_out")  # fmt: skip
@@ -125,7 +122,9 @@ def read_trace(
         Cycles or bytes add up to more than a 64-bit number holds.
     """
     chosen = kind or next(iter(available_kinds(source)), None)
-    texts = () if chosen == "steps" else ("type", "name")  # names are what costs most
+    texts = {"steps": (), "cache": ("type", "name", "destination")}.get(
+        str(chosen), ("type", "name")
+    )  # names cost most
     batches = interval_batches(source, kind, runs, ipus, [*_COLUMNS, *texts])
     assert chosen is not None  # else this was not captured
     pass_ = _Pass(source)
@@ -135,41 +134,6 @@ def read_trace(
     cells, spans, stretches = pass_.cells(), pass_.spans(), pass_.stretches()
     return Trace(source, chosen, None if runs is None else tuple(runs), None if ipus is None else tuple(ipus),
                  cells, spans, pass_.steps_of_run, stretches)  # fmt: skip
-
-
-def merged(begin: Integers, end: Integers) -> Stretches:
-    """Return the union of half-open intervals; empty and inverted ones hold nothing, those that touch become one."""
-    real = end > begin
-    if not real.all():
-        begin, end = begin[real], end[real]
-    if not len(begin):
-        return NO_STRETCHES
-    if (begin[1:] < begin[:-1]).any():
-        order = np.argsort(begin, kind="stable")
-        begin, end = begin[order], end[order]
-    reach = np.maximum.accumulate(end)
-    starts = np.flatnonzero(begin[1:] > reach[:-1]) + 1
-    return np.concatenate((begin[:1], begin[starts])), np.concatenate((reach[starts - 1], reach[-1:]))
-
-
-def union(parts: Sequence[Stretches]) -> Stretches:
-    """Return the union of several unions."""
-    if not parts:
-        return NO_STRETCHES
-    return merged(np.concatenate([begin for begin, _ in parts]), np.concatenate([end for _, end in parts]))
-
-
-def length(stretches: Stretches) -> int:
-    """Return how many cycles a union holds."""
-    return int((stretches[1] - stretches[0]).sum())
-
-
-def complement(stretches: Stretches, first: int, last: int) -> Stretches:
-    """Return what a union leaves of the interval from ``first`` to ``last``."""
-    begin = np.clip(np.concatenate(([first], stretches[1])), first, None)
-    end = np.clip(np.concatenate((stretches[0], [last])), None, last)
-    real = end > begin
-    return begin[real], end[real]
 
 
 def waits(kind: str, name: str) -> bool:
@@ -208,6 +172,13 @@ def copy_paths(source: TableSource) -> dict[int, str]:
     return paths
 
 
+def path_to(destination: str) -> str:
+    """Return which of :data:`PATHS` the viewer's cache means by a destination: ``Host``, remote buffers, or both."""
+    if destination == "Host":
+        return "host"
+    return "mixed" if re.search(r"\bHost\b", destination) else "remote"
+
+
 class Programs:
     """Every program met, with what it is; batches come without names when their programs are described elsewhere."""
 
@@ -218,25 +189,27 @@ class Programs:
             table = source.arrow("programs", ["program_id", "type", "name"]).to_pydict()
             for program, kind, name in zip(*table.values(), strict=True):
                 self._described[program] = (kind or UNKNOWN, name or "")
-        self._numbers: dict[tuple[int, str, str], int] = {}
+        self._numbers: dict[tuple[int, str, str, str | None], int] = {}
         self._traits: list[tuple[int, int, bool, bool]] = []
 
     def codes(self, batch: pd.DataFrame) -> Integers:
         """Return the number of each row's program."""
         if "type" in batch:
-            keys = batch.groupby(["program_id", "type", "name"], sort=False, dropna=False)
-            rows = batch.loc[~batch.duplicated(["program_id", "type", "name"]), ["program_id", "type", "name"]]
-            known = [self._number(*row) for row in rows.itertuples(index=False)]
+            texts = [name for name in ("program_id", "type", "name", "destination") if name in batch]
+            keys = batch.groupby(texts, sort=False, dropna=False)
+            rows = batch.loc[~batch.duplicated(texts), texts].astype(object)
+            known = [self._number(*row) for row in rows.where(rows.notna(), None).itertuples(index=False)]
             return np.array(known, np.int64)[keys.ngroup().to_numpy()]
         code, programs = pd.factorize(batch["program_id"].to_numpy(np.int64))
         known = [self._number(one, *self._described.get(one, (UNKNOWN, ""))) for one in programs.tolist()]
         return np.array(known, np.int64)[code]
 
-    def _number(self, program: int, kind: str, name: str) -> int:
-        key = (program, kind, name)
+    def _number(self, program: int, kind: str, name: str, destination: str | None = None) -> int:
+        key = (program, kind, name, destination)
         if key not in self._numbers:
             self._numbers[key] = len(self._numbers)
-            path = PATHS.index(self._paths.get(program, "unknown")) if kind in COPIES else -1
+            known = self._paths.get(program, "unknown") if destination is None else path_to(destination)
+            path = PATHS.index(known) if kind in COPIES else -1
             what = KINDS.index(KIND_OF_TYPE.get(kind, "other"))
             self._traits.append((what, path, not waits(kind, name), kind != "SyncAns"))
         return self._numbers[key]

@@ -15,7 +15,13 @@ import numpy as np
 import pandas as pd
 
 from pvanalyse.analysis.columns import Integers, only_row
-from pvanalyse.analysis.execution_trace import ANY, NO_STRETCHES, WORK, Stretches, Trace, complement, length, union
+from pvanalyse.analysis.execution_trace import ANY, WORK, Trace
+from pvanalyse.analysis.intervals import interval_batches
+from pvanalyse.analysis.stretches import NO_STRETCHES, Stretches, complement, length, union
+
+_Moment = tuple[int, int, int]  # run, IPU and cycle
+_Program = tuple[str | None, str | None]  # type and name
+_NEIGHBOUR = ("run_id", "ipu", "type", "name", "all_begin", "all_end")
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,10 @@ def idle_gaps(trace: Trace, shortest: int = 1) -> pd.DataFrame:
     -------
     pandas.DataFrame
         ``run_id``, ``ipu``, ``begin``, ``end`` and ``cycles``: stretches of the run's span, from the first to the
-        last cycle over its IPUs, in which no step was on any tile of this one but answers to syncs.
+        last cycle over its IPUs, in which no step was on any tile of this one but answers to syncs; ``before_type``
+        and ``before`` (the name) of the step that ended where the gap begins, the last in order of several, and
+        ``after_type`` and ``after`` of the one that began where it ends, the first of several. These are null at the
+        beginning and the end of the run.
     """
     spans = trace.run_spans()
     rows = []
@@ -51,7 +60,27 @@ def idle_gaps(trace: Trace, shortest: int = 1) -> pd.DataFrame:
         gaps = complement(unions.get(ANY, NO_STRETCHES), *spans[run])
         rows.append(_frame({"run_id": run, "ipu": ipu}, gaps))
     frame = pd.concat(rows, ignore_index=True) if rows else _frame({"run_id": 0, "ipu": 0}, NO_STRETCHES)
-    return _longest_first(frame[frame["cycles"] >= max(1, shortest)])
+    return _with_neighbours(trace, _longest_first(frame[frame["cycles"] >= max(1, shortest)]))
+
+
+def _with_neighbours(trace: Trace, gaps: pd.DataFrame) -> pd.DataFrame:
+    """Return the gaps with what was on before and after each."""
+    before: dict[_Moment, _Program] = {}
+    after: dict[_Moment, _Program] = {}
+    begins, ends = gaps["begin"].unique(), gaps["end"].unique()
+    batches = interval_batches(trace.source, trace.kind, trace.runs, trace.ipus, _NEIGHBOUR) if len(gaps) else ()
+    for batch in batches:
+        steps = batch[(batch["all_end"] > batch["all_begin"]) & (batch["type"] != "SyncAns")]
+        for run, ipu, kind, name, _, at in steps[steps["all_end"].isin(begins)].itertuples(index=False):
+            before[run, ipu, at] = kind, name
+        for run, ipu, kind, name, at, _ in steps[steps["all_begin"].isin(ends)].itertuples(index=False):
+            after.setdefault((run, ipu, at), (kind, name))
+    for side, found, edge in (("before", before, "begin"), ("after", after, "end")):
+        moments = zip(gaps["run_id"].tolist(), gaps["ipu"].tolist(), gaps[edge].tolist(), strict=True)
+        programs = [found.get(moment, (None, None)) for moment in moments]
+        gaps[f"{side}_type"] = pd.Series([kind for kind, _ in programs], dtype="str")
+        gaps[side] = pd.Series([name for _, name in programs], dtype="str")
+    return gaps
 
 
 def waiting(trace: Trace) -> pd.DataFrame:

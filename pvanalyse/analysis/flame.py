@@ -16,9 +16,13 @@ them against it. Names are paths with ``/`` between the parts, and in the order 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import gc
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 
+import numpy as np
 import pandas as pd
 
 from pvanalyse.analysis.intervals import COMPILER_COPY, GROUP
@@ -27,13 +31,17 @@ from pvanalyse.errors import UsageError
 STREAM_COPY = "StreamCopy"
 """The name of the group of a stream copy."""
 
+GROUPED_COLUMNS = ("step_id", "type", "name", "begin", "end")
+"""The columns of intervals that groups are made of."""
 FLAME_COLUMNS = ("block_id", "parent_id", "depth", "type", "name", "begin", "end", "step_ids")
 """The columns of :func:`flame_blocks`."""
 
 NO_PARENT = -1
 _BESIDE = "SyncAns"
 _COMPUTE = "OnTileExecute"
-_PARTS = {"StreamCopyBegin": "Begin", "StreamCopyMid": "Mid", "StreamCopyEnd": "End"}
+_MOST_KEPT = 1 << 17
+_COPY_BEGINS = "StreamCopyBegin"
+_PARTS = {_COPY_BEGINS: "Begin", "StreamCopyMid": "Mid", "StreamCopyEnd": "End"}
 
 
 @dataclass(slots=True)
@@ -55,8 +63,8 @@ def flame_blocks(intervals: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     intervals
-        Rows of :func:`pvanalyse.analysis.intervals.interval_batches` of one IPU, in their order; needs ``step_id``,
-        ``type``, ``name``, ``begin`` and ``end``.
+        Rows of :func:`pvanalyse.analysis.intervals.interval_batches` of one IPU, in their order, with
+        :data:`GROUPED_COLUMNS`.
 
     Returns
     -------
@@ -73,17 +81,57 @@ def flame_blocks(intervals: pd.DataFrame) -> pd.DataFrame:
     """
     if "ipu" in intervals and intervals["ipu"].nunique() > 1:
         raise UsageError("blocks are grouped within one IPU: choose one")
-    blocks = _merged(intervals)
-    return _table(_grouped(blocks))
+    with _no_collection():
+        blocks = _grouped(_merged(intervals))
+        _fit_groups(blocks)
+        return _table(blocks)
+
+
+class GroupStream:
+    """The groups of one IPU, from intervals that come in batches.
+
+    They are those of :func:`flame_blocks`, since nothing is grouped across the beginning of a stream copy, up to which
+    intervals are kept. Where none comes for long, groups are cut in two, so that the memory stays small.
+    """
+
+    def __init__(self) -> None:
+        self._kept: list[pd.DataFrame] = []
+        self._size = 0
+
+    def add(self, intervals: pd.DataFrame) -> pd.DataFrame:
+        """Take the next intervals and return the groups that are complete.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``name`` (what is left of it inside the group that it is in), ``begin`` and ``end``; a group before those
+            in it.
+        """
+        intervals = intervals[intervals["end"].to_numpy() > intervals["begin"].to_numpy()]
+        self._kept.append(intervals)
+        self._size += len(intervals)
+        if self._size >= _MOST_KEPT:
+            return self.finish()
+        starts = np.flatnonzero((intervals["type"] == _COPY_BEGINS).to_numpy())
+        if not len(starts):
+            return _groups_of([])
+        whole = [*self._kept[:-1], intervals.iloc[: starts[-1]]]
+        self._kept = [intervals.iloc[starts[-1] :]]
+        self._size = len(self._kept[0])
+        return _groups_of(whole)
+
+    def finish(self) -> pd.DataFrame:
+        """Return the groups that are left."""
+        kept, self._kept, self._size = self._kept, [], 0
+        return _groups_of(kept)
 
 
 def _merged(intervals: pd.DataFrame) -> list[_Block]:
     """Return the steps that took time, neighbours of one name as one."""
     merged: list[_Block] = []
-    columns = (intervals[name].tolist() for name in ("step_id", "type", "name", "begin", "end"))
+    took_time = intervals[intervals["end"].to_numpy() > intervals["begin"].to_numpy()]
+    columns = (took_time[name].tolist() for name in GROUPED_COLUMNS)
     for step_id, kind, name, begin, end in zip(*columns, strict=True):
-        if end <= begin:
-            continue
         last = merged[-1] if merged else None
         alone = kind == _BESIDE or kind in _PARTS or not name
         if last is None or alone or last.name != name or last.type == _BESIDE or last.type in _PARTS:
@@ -107,7 +155,7 @@ def _grouped(blocks: Iterable[_Block]) -> list[_Block]:
             continue
         if block.type in _PARTS:
             tree.end()
-            if stream_copy is None or block.type == "StreamCopyBegin":
+            if stream_copy is None or block.type == _COPY_BEGINS:
                 stream_copy = _Block(GROUP, STREAM_COPY, block.begin, block.end)
                 found.append(stream_copy)
             block.parent, block.name = stream_copy, _PARTS[block.type]
@@ -115,7 +163,7 @@ def _grouped(blocks: Iterable[_Block]) -> list[_Block]:
                 stream_copy = None
             continue
         stream_copy = None
-        if "Sync" in block.type or COMPILER_COPY.match(block.name):
+        if _keeps_its_name(block.type, block.name):
             tree.add_between(block)
         else:
             tree.add(block)
@@ -135,11 +183,11 @@ class _Tree:
         self._open: list[_Block] = []
         self._between: list[_Block] = []
         self._last: _Block | None = None
-        self._parts: list[str] = []
+        self._name = ""
 
     def end(self) -> None:
         """Let nothing that follows be a neighbour of what was."""
-        self._open, self._between, self._last, self._parts = [], [], None, []
+        self._open, self._between, self._last, self._name = [], [], None, ""
 
     def add_between(self, block: _Block) -> None:
         """Add a block that belongs where its neighbours belong."""
@@ -147,35 +195,42 @@ class _Tree:
 
     def add(self, block: _Block) -> None:
         """Add a block that has neighbours."""
-        parts = block.name.split("/")
-        shared = _shared(self._parts, parts)
+        shared = _shared(self._name, block.name) if self._last else 0
         inner = self._last
         while self._open and self._open[-1].shared > shared:
             inner = self._open.pop()
         if inner is not None and shared > (self._open[-1].shared if self._open else 0):
-            group = _Block(GROUP, "/".join(parts[:shared]), inner.begin, inner.end, parent=inner.parent, shared=shared)
+            name = "/".join(block.name.split("/")[:shared])
+            group = _Block(GROUP, name, inner.begin, inner.end, parent=inner.parent, shared=shared)
             self._found.append(group)
             inner.parent = group
             self._open.append(group)
         parent = self._open[-1] if self._open else None
         for one in [*self._between, block]:
             one.parent = parent
-        self._between, self._last, self._parts = [], block, parts
+        self._between, self._last, self._name = [], block, block.name
 
 
-def _shared(first: Sequence[str], second: Sequence[str]) -> int:
+@lru_cache(_MOST_KEPT)
+def _shared(first: str, second: str) -> int:
     """Return how many parts two names share; of equal names, the last part is each one's own."""
-    if first == second:
-        return len(first) - 1
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((at for at, (one, other) in pairs if one != other), min(len(first), len(second)))
+    parts, others = first.split("/"), second.split("/")
+    if parts == others:
+        return len(parts) - 1
+    pairs = enumerate(zip(parts, others, strict=False))
+    return next((at for at, (one, other) in pairs if one != other), min(len(parts), len(others)))
+
+
+@lru_cache(_MOST_KEPT)
+def _keeps_its_name(kind: str, name: str) -> bool:
+    """Tell whether a block lies between others and has a whole name: synchronisation, and copies of the compiler."""
+    return "Sync" in kind or COMPILER_COPY.match(name) is not None
 
 
 def _table(blocks: Sequence[_Block]) -> pd.DataFrame:
     children: dict[int, list[_Block]] = {}
     for block in blocks:
         children.setdefault(id(block.parent), []).append(block)
-    _fit_groups(blocks, children)
     for within in children.values():
         within.sort(key=lambda block: (block.begin, -block.end))
     rows: list[tuple[int, int, int, str, str, int, int, list[int]]] = []
@@ -190,18 +245,52 @@ def _table(blocks: Sequence[_Block]) -> pd.DataFrame:
     return frame.astype({**whole, "type": "str", "name": "str"})
 
 
-def _fit_groups(blocks: Sequence[_Block], children: dict[int, list[_Block]]) -> None:
-    """Let each group reach over all that is in it, the innermost groups first."""
+def _fit_groups(blocks: Sequence[_Block]) -> list[_Block]:
+    """Let each group reach over all that is in it, and return the groups."""
     groups = [block for block in blocks if block.type == GROUP and not block.step_ids]
     # What is deeper shares more; a stream copy, which shares nothing, has no groups in it.
-    for group in sorted(groups, key=lambda block: -block.shared):
-        within = children[id(group)]
-        group.begin, group.end = min(one.begin for one in within), max(one.end for one in within)
+    groups.sort(key=lambda block: -block.shared)
+    for block in (*(one for one in blocks if one.step_ids), *groups):
+        group = block.parent
+        if group is not None:
+            group.begin, group.end = min(group.begin, block.begin), max(group.end, block.end)
+    return groups
+
+
+def _groups_of(intervals: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the groups in intervals that have to do with no others."""
+    rows: list[tuple[str, int, int]] = []
+    if intervals:
+        with _no_collection():
+            groups = _fit_groups(_grouped(_merged(pd.concat(intervals))))
+            groups.sort(key=lambda group: (group.begin, -group.end, group.shared))
+            rows = [(_own_name(group), group.begin, group.end) for group in groups]
+            del groups
+    return pd.DataFrame(rows, columns=["name", "begin", "end"]).astype(
+        {"name": "str", "begin": "int64", "end": "int64"}
+    )
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Pause the garbage collector, which looks through many small objects for cycles that blocks never make."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _own_name(block: _Block) -> str:
     """Return what is left of a name inside its group."""
     parent = block.parent
-    if parent is None or not parent.shared or "Sync" in block.type or COMPILER_COPY.match(block.name):
+    if parent is None or not parent.shared or _keeps_its_name(block.type, block.name):
         return block.name
-    return "/".join(block.name.split("/")[parent.shared :])
+    return _without(block.name, parent.shared)
+
+
+@lru_cache(_MOST_KEPT)
+def _without(name: str, parts: int) -> str:
+    return "/".join(name.split("/")[parts:])

@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pvanalyse.analysis.columns import Integers, integers, only_row, reals
+from pvanalyse.analysis.columns import Integers, Keys, integers, only_row, reals
 from pvanalyse.errors import NotCaptured, UsageError
 from pvanalyse.tables import TableSource, table
 
@@ -31,7 +31,7 @@ COMPILER_COPY = re.compile(r"copy\d+_")
 """How the names of copies start that the compiler made; what they copy follows, with a path of its own."""
 
 INTERVAL_COLUMNS = ("step_id", "run_id", "ipu", "program_id", "type", "name", "begin", "end", "all_begin", "all_end",
-                    "cycles", "tile_balance", "active_tile_balance", "data_in", "data_out")  # fmt: skip
+                    "cycles", "tile_balance", "active_tile_balance", "data_in", "data_out", "destination")  # fmt: skip
 """The columns of the table, see :func:`interval_batches`."""
 
 _TABLES: Mapping[IntervalKind, tuple[str, ...]] = {
@@ -82,8 +82,9 @@ def interval_batches(
         kind, a cached block its tag) and ``name``; the half-open interval ``begin`` to ``end`` in cycles of that IPU
         (``active_from_max``, ``active_to_max``), the one over all tiles ``all_begin`` to ``all_end`` (the same where
         it is unknown); ``cycles``; ``tile_balance`` and ``active_tile_balance`` (NaN unknown); ``data_in`` and
-        ``data_out`` in bytes (null unknown). Rows of a step that ``execution_steps`` does not have belong to no run
-        and are left out. At least one batch comes, if an empty one.
+        ``data_out`` in bytes (null unknown); and ``destination``, what a stream copy in the cache moves bytes to or
+        from: ``Host`` or remote buffers (null elsewhere: ``stream_copies`` says it by program). Rows of a step that
+        ``execution_steps`` does not have belong to no run and are left out. At least one batch comes, if an empty one.
 
     Raises
     ------
@@ -140,7 +141,7 @@ def _steps(
     source: TableSource, runs: Sequence[int] | None, ipus: Sequence[int] | None, wanted: Sequence[str]
 ) -> Iterator[pd.DataFrame]:
     step_table = source.arrow("execution_steps", ["step_id", "run_id", "program_id"])
-    steps = _Keys(integers(step_table.column(0)))
+    steps = Keys(integers(step_table.column(0)))
     run_of_step, program_of_step = _identities(step_table.column(1)), _identities(step_table.column(2))
     programs = _Programs(source, wanted)
     program_at = programs.positions(program_of_step)
@@ -155,6 +156,8 @@ def _steps(
                                  if name in _STEP_COLUMNS}  # fmt: skip
         found |= {"step_id": integers(rows.column("step_id")), "ipu": integers(rows.column("ipu")),
                   "run_id": run_of_step[at], "program_id": program_of_step[at]}  # fmt: skip
+        if "destination" in wanted:
+            found["destination"] = pa.nulls(len(rows), pa.string())
         yield _frame(found | programs.texts(program_at[at]), wanted)
 
 
@@ -187,6 +190,7 @@ def _cache(
         found = _interval(rows) | {
             "step_id": _first(rows.column("step_ids")),
             "tile_balance": reals(rows.column("tile_balance")),
+            "destination": rows.column("stream_copy_destination").cast(pa.string()),
         }
         types = rows.column("tag").cast(pa.string()).fill_null(UNKNOWN)
         found["type"] = pc.if_else(pc.equal(types, "StreamCopy"), "StreamCopyMid", types)
@@ -250,36 +254,16 @@ def _first(step_ids: pa.ListArray) -> Integers:
 
 
 # ----------------------------------------------------------------------------------------------------------- the parts
-class _Keys:
-    """Where in a table the rows with given keys are."""
-
-    def __init__(self, keys: Integers) -> None:
-        self._order = np.argsort(keys, kind="stable")
-        self._keys = keys[self._order]
-
-    def positions(self, wanted: Integers) -> Integers:
-        """Return the row of each key, −1 for a key that is not there."""
-        if not len(self._keys):
-            return np.full(len(wanted), -1)
-        if (
-            int(self._keys[-1]) - int(self._keys[0]) == len(self._keys) - 1
-        ):  # numbered without a gap, as they mostly are
-            at = np.clip(wanted, self._keys[0], self._keys[-1]) - self._keys[0]
-        else:
-            at = np.minimum(np.searchsorted(self._keys, wanted), len(self._keys) - 1)
-        return np.where(self._keys[at] == wanted, self._order[at], -1)
-
-
 class _Programs:
     """Type and name of programs; those that are not described have the type :data:`UNKNOWN` and no name."""
 
     def __init__(self, source: TableSource, wanted: Sequence[str]) -> None:
         self._wanted = [name for name in ("type", "name") if name in wanted]
         self._texts = {"type": pa.array([UNKNOWN]), "name": pa.array([""])}
-        self._keys = _Keys(np.empty(0, np.int64))
+        self._keys = Keys(np.empty(0, np.int64))
         if self._wanted and source.captured("programs"):
             table = source.arrow("programs", ["program_id", *self._wanted])
-            self._keys = _Keys(integers(table.column("program_id")))
+            self._keys = Keys(integers(table.column("program_id")))
             for name in self._wanted:
                 last = self._texts[name]
                 column = table.column(name).cast(pa.string()).fill_null(last[0])
@@ -304,6 +288,7 @@ def _interval(rows: pa.RecordBatch) -> dict[str, Any]:
         "ipu": integers(rows.column("ipu")), "run_id": none, "program_id": none, "begin": begin, "end": end,
         "all_begin": begin, "all_end": end, "cycles": end - begin,
         **dict.fromkeys(_REALS, unknown), **dict.fromkeys(_BYTES, pa.nulls(len(begin), pa.int64())),
+        "destination": pa.nulls(len(begin), pa.string()),
     }  # fmt: skip
 
 
@@ -348,5 +333,5 @@ def _some(frames: Iterator[pd.DataFrame], wanted: Sequence[str]) -> Iterator[pd.
         none = np.empty(0, np.int64)
         found = {**dict.fromkeys(INTERVAL_COLUMNS, none), **dict.fromkeys(_REALS, np.empty(0)),
                  **dict.fromkeys(_BYTES, pa.array([], pa.int64())),
-                 **dict.fromkeys(("type", "name"), pa.array([], pa.string()))}  # fmt: skip
+                 **dict.fromkeys(("type", "name", "destination"), pa.array([], pa.string()))}  # fmt: skip
         yield _frame(found, wanted)

@@ -1,4 +1,4 @@
-"""When the bytes are live: the curve over the compile-time steps, its peaks, what makes them and what would lower them.
+"""When the bytes are live: the curve over the compile-time steps, its peaks, and what makes them.
 
 ``liveness_steps`` and ``variable_liveness`` speak of one replica, and are there without lowered variables. What is
 asked of chosen tiles or IPUs is computed from the lowered variables, see :mod:`pvanalyse.analysis.lifetimes`.
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
 from pvanalyse.analysis.columns import Integers, integers, only_row
 from pvanalyse.analysis.lifetimes import number_of_steps, read_lifetimes
 from pvanalyse.analysis.memory import required_tile_memory, tiles_frame
-from pvanalyse.analysis.memory_details import declared_names, matching
+from pvanalyse.analysis.memory_details import matching
 from pvanalyse.analysis.origins import Origins
-from pvanalyse.analysis.selection import batches_on_tiles, select_tiles
+from pvanalyse.analysis.selection import select_tiles
+from pvanalyse.analysis.variable_intervals import declared_variables, intervals_on, require_count, variable_intervals
 from pvanalyse.errors import NotCaptured, UsageError
 from pvanalyse.tables import TableSource, table
 
@@ -67,10 +67,26 @@ def live_at(source: TableSource, step: int) -> list[LiveVariable]:
     """Return the not-always-live variables that are live at a step, largest first; empty when not captured."""
     if not source.captured("variable_liveness"):
         return []
-    rows = _intervals(source)
+    rows = variable_intervals(source)
     sizes = rows[(rows["step_begin"] <= step) & (step < rows["step_end"])].groupby("name")["bytes"].sum()
     ordered = sorted(sizes.items(), key=lambda item: (-item[1], item[0]))
     return [LiveVariable(str(name), int(size)) for name, size in ordered]
+
+
+def live_bytes_of_programs(source: TableSource) -> tuple[Integers, Integers]:
+    """Return the programs of the liveness steps, ascending, and the bytes that are live when each runs.
+
+    These are the ``not_always_live_bytes`` of its step, over the tiles of one replica; of a program with several
+    steps, those of the largest, since an execution does not say which of them it is at. Both are empty when liveness
+    was not captured.
+    """
+    if not source.captured("liveness_steps"):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    steps = source.arrow("liveness_steps", ["program_id", "not_always_live_bytes"])
+    program, size = (integers(steps.column(name)) for name in steps.column_names)
+    order = np.lexsort((size, program))
+    last = np.append(np.flatnonzero(np.diff(program[order])), len(order) - 1)
+    return program[order][last], size[order][last]
 
 
 # --------------------------------------------------------------------------------------------- the curve, its peaks
@@ -137,7 +153,7 @@ def peaks(source: TableSource, count: int = 1, tiles: Integers | None = None) ->
         ``step``, ``bytes`` (not always live), ``program_id``, ``program_type``, ``program_name``,
         ``operation`` (the name of the program's outermost debug context) and ``location`` (``file:line``).
     """
-    _require_count(count, "peaks")
+    require_count(count, "peaks")
     steps = curve(source, tiles=tiles)
     size = steps["bytes"].to_numpy()
     starts = np.flatnonzero(np.diff(size, prepend=-1) != 0)
@@ -226,7 +242,7 @@ def live_at_frame(source: TableSource, step: int, tiles: Integers | None = None)
         There is no such step.
     """
     _require_step(source, step)
-    rows = _intervals(source) if tiles is None else _intervals_on(source, tiles)
+    rows = variable_intervals(source) if tiles is None else intervals_on(source, tiles)
     live = rows[(rows["step_begin"] <= step) & (step < rows["step_end"])]
     key = live["variable_id"].fillna(-1)
     together = live.groupby([key.rename("key"), "name"], sort=False, as_index=False).agg(
@@ -235,7 +251,7 @@ def live_at_frame(source: TableSource, step: int, tiles: Integers | None = None)
         step_begin=("step_begin", "min"),
         step_end=("step_end", "max"),
     )
-    together = together.merge(_declared(source), on="variable_id", how="left")
+    together = together.merge(declared_variables(source), on="variable_id", how="left")
     columns = ["name", "variable_id", "bytes", "element_type", "shape", "step_begin", "step_end"]
     return together[columns].sort_values(["bytes", "name"], ascending=[False, True], ignore_index=True)
 
@@ -258,8 +274,8 @@ def lifetimes_frame(source: TableSource, pattern: str | None = None, count: int 
         ``name``, ``variable_id``, ``bytes``, ``step_begin`` and ``step_end``, a row per interval.
     """
     if count is not None:
-        _require_count(count, "variables")
-    rows = _intervals(source)
+        require_count(count, "variables")
+    rows = variable_intervals(source)
     rows = rows[matching(rows["name"], pattern)]
     largest = rows.groupby(["name", "variable_id"], dropna=False)["bytes"].transform("max")
     order = [-largest, rows["name"], rows["variable_id"]]
@@ -302,106 +318,6 @@ def always_live_frame(source: TableSource) -> pd.DataFrame:
     return frame.sort_values(["bytes", "name"], ascending=[False, True], ignore_index=True)
 
 
-# ------------------------------------------------------------------------------------------------ lowering the peak
-
-
-def explain_peak(source: TableSource, reduce_by: int) -> pd.DataFrame:
-    """Return which variables to shrink or free so that the peak is lower by so many bytes.
-
-    Greedy: at the step of the current peak the largest live variable goes, with all its intervals; then the next
-    peak is looked for. The set is not always the smallest, but each row says where the next peak is.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``name``, ``bytes``, ``at_step`` (the peak it was taken from), ``peak_after_bytes`` and ``peak_after_step``.
-
-    Raises
-    ------
-    UsageError
-        The number of bytes is not above 0.
-    NotCaptured
-        The report has no liveness of variables.
-    """
-    if reduce_by <= 0:
-        raise UsageError(f"the peak can be lowered by 1 byte or more, not by {reduce_by:,}")
-    rows = _intervals(source)
-    steps = curve(source)
-    size = np.zeros(number_of_steps(source), np.int64)
-    size[steps["step"]] = steps["bytes"]
-    goal = int(size.max()) - reduce_by
-    left = rows.assign(key=rows["variable_id"].astype(object).where(rows["variable_id"].notna(), rows["name"]))
-    chosen: list[tuple[str, int, int, int, int]] = []
-    while int(size.max()) > max(goal, 0):
-        step = int(size.argmax())
-        live = left[(left["step_begin"] <= step) & (step < left["step_end"])]
-        if live.empty:
-            break
-        largest = live.groupby("key", sort=False)["bytes"].sum().idxmax()
-        gone = left["key"] == largest
-        for begin, end, part in left.loc[gone, ["step_begin", "step_end", "bytes"]].itertuples(index=False):
-            size[max(begin, 0) : max(end, 0)] -= part
-        freed = live[live["key"] == largest]
-        left = left[~gone]
-        chosen.append((freed["name"].iloc[0], int(freed["bytes"].sum()), step, int(size.max()), int(size.argmax())))
-    sizes = ["bytes", "at_step", "peak_after_bytes", "peak_after_step"]
-    return pd.DataFrame(chosen, columns=["name", *sizes]).astype(dict.fromkeys(sizes, np.int64))
-
-
-def fp16_candidates(source: TableSource, worst: int = 5, peaks_of_tiles: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Return single-precision variables that are live where memory is tightest, with what half precision would save.
-
-    Parameters
-    ----------
-    source
-        A report.
-    worst
-        How many of the fullest tiles to look at, each at its own worst step. Without lowered variables the step of
-        the peak is looked at, over the tiles of one replica.
-    peaks_of_tiles
-        What :func:`tile_peaks` returned, when it is known already.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``name``, ``bytes``, ``saving_bytes`` (half of them), ``num_tiles``, ``largest_tile`` and
-        ``largest_tile_saving_bytes``; the columns of tiles are null without lowered variables. Most saved first.
-    """
-    _require_count(worst, "worst tiles")
-    if not source.captured("variables"):  # without element types, nothing would be a candidate
-        raise NotCaptured("variables", table("variables").capture)
-    if not (source.captured("lowered_variables") and source.captured("equivalence_class_intervals")):
-        return _fp16_of_replica(source)
-    known = tile_peaks(source) if peaks_of_tiles is None else peaks_of_tiles
-    tiles = known.sort_values(["peak_total_bytes", "tile"], ascending=[False, True])[:worst]
-    live = _intervals_on(source, tiles["tile"].to_numpy())
-    step = live["tile"].map(tiles.set_index("tile")["peak_step"])
-    live = live[(live["step_begin"] <= step) & (step < live["step_end"])]
-    live = live.merge(_declared(source), on="variable_id", how="left")
-    rows = live[live["element_type"] == "float"].groupby(["name", "tile"], as_index=False)[["bytes"]].sum()
-    rows = rows.sort_values(["bytes", "tile"], ascending=[False, True])
-    by_name = rows.groupby("name", sort=False)
-    frame = by_name.agg(bytes=("bytes", "sum"), num_tiles=("tile", "size"), largest_tile=("tile", "first"))
-    frame.insert(1, "saving_bytes", frame["bytes"] // 2)
-    frame["largest_tile_saving_bytes"] = by_name["bytes"].max() // 2
-    return frame.reset_index().sort_values(["saving_bytes", "name"], ascending=[False, True], ignore_index=True)
-
-
-def _fp16_of_replica(source: TableSource) -> pd.DataFrame:
-    peak = liveness_peak(source)
-    if peak is None:
-        raise NotCaptured("liveness_steps", table("liveness_steps").capture)
-    frame = _floats(live_at_frame(source, peak.step)).groupby("name", as_index=False, sort=False).sum()
-    frame["saving_bytes"] = frame["bytes"] // 2
-    for column in ("num_tiles", "largest_tile", "largest_tile_saving_bytes"):
-        frame[column] = pd.array([pd.NA] * len(frame), "Int64")
-    return frame.sort_values(["saving_bytes", "name"], ascending=[False, True], ignore_index=True)
-
-
-def _floats(live: pd.DataFrame) -> pd.DataFrame:
-    return live.loc[live["element_type"] == "float", ["name", "bytes"]]
-
-
 # -------------------------------------------------------------------------------------------------------- the parts
 
 
@@ -409,11 +325,6 @@ def _require_step(source: TableSource, step: int) -> None:
     last = number_of_steps(source) - 1
     if not 0 <= step <= last:
         raise UsageError(f"there is no step {step:,}; the report has steps 0 to {last:,}")
-
-
-def _require_count(count: int, what: str) -> None:
-    if count < 1:
-        raise UsageError(f"the number of {what} must be at least 1, not {count:,}")
 
 
 def _tiles_of(source: TableSource, ipu: int | None, tiles: Integers | None) -> Integers | None:
@@ -444,47 +355,3 @@ def _contexts_of_programs(source: TableSource) -> dict[int, int | None]:
         return {}
     columns = source.arrow("programs", ["program_id", "debug_context_id"]).to_pydict()
     return dict(zip(columns["program_id"], columns["debug_context_id"], strict=True))
-
-
-def _intervals(source: TableSource) -> pd.DataFrame:
-    """Return ``variable_liveness``."""
-    rows = source.arrow("variable_liveness")
-    return pd.DataFrame(
-        {
-            "name": [name or "" for name in rows.column("name").to_pylist()],
-            "variable_id": pd.array(rows.column("variable_id").to_pylist(), "Int64"),
-            "bytes": integers(rows.column("bytes")),
-            "step_begin": integers(rows.column("step_begin")),
-            "step_end": integers(rows.column("step_end")),
-        }
-    )
-
-
-def _intervals_on(source: TableSource, tiles: Integers) -> pd.DataFrame:
-    """Return the same of chosen tiles, from the lowered variables, a row per allocation and interval."""
-    columns = ["variable_id", "name", "tile", "bytes", "always_live", "equivalence_class_id"]
-    parts = []
-    for batch in batches_on_tiles(source, "lowered_variables", columns, tiles):
-        live = ~batch.column("always_live").fill_null(False).to_numpy(zero_copy_only=False)
-        live &= batch.column("equivalence_class_id").is_valid().to_numpy(zero_copy_only=False)
-        parts.append(batch.filter(pa.array(live)))
-    rows = pa.Table.from_batches(parts)
-    frame = pd.DataFrame({name: integers(rows.column(name)) for name in ("tile", "bytes", "equivalence_class_id")})
-    frame["name"] = pd.Series(declared_names(source, rows), dtype=str)
-    frame["variable_id"] = pd.array(rows.column("variable_id").to_pylist(), "Int64")
-    spans = source.arrow("equivalence_class_intervals")
-    spans = spans.filter(spans.column("equivalence_class_id").is_valid())
-    frame = frame.merge(
-        pd.DataFrame({name: integers(spans.column(name)) for name in spans.column_names}), on="equivalence_class_id"
-    )
-    return frame[["name", "variable_id", "tile", "bytes", "step_begin", "step_end"]]
-
-
-def _declared(source: TableSource) -> pd.DataFrame:
-    """Return ``variable_id``, ``declared_name``, ``element_type`` and ``shape`` of the declared variables."""
-    columns = {"variable_id": "variable_id", "declared_name": "name", "element_type": "element_type", "shape": "shape"}
-    if not source.captured("variables"):
-        return pd.DataFrame({name: pd.Series(dtype=object) for name in columns}).astype({"variable_id": "Int64"})
-    rows = source.arrow("variables", list(columns.values()))
-    frame = pd.DataFrame({ours: rows.column(theirs).to_pylist() for ours, theirs in columns.items()})
-    return frame.astype({"variable_id": "Int64"})

@@ -25,6 +25,7 @@ from pvanalyse.analysis.metrics import (
     memory_metrics,
     row_count,
 )
+from pvanalyse.analysis.shown import Shown
 from pvanalyse.tables import APP, FRAMEWORK, TABLES, TRACE_CACHE, Part, TableSource
 
 _FULLEST = 5
@@ -128,7 +129,7 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Shown):
     """A report in brief.
 
     Attributes

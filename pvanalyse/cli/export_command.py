@@ -43,7 +43,8 @@ def command(report: Report, output: Output, kind: str, file: str, names: tuple[s
     KIND is one of:
 
     \b
-      perfetto     the execution as a trace for ui.perfetto.dev and trace_processor
+      perfetto     the execution as a trace for ui.perfetto.dev and trace_processor, with groups by name
+                   and counters of live memory and bytes moved
       speedscope   the execution as profiles for speedscope.app
       chrome       the execution in Chrome's trace event format, as JSON
       csv          a table
@@ -132,7 +133,7 @@ def _write_tables(kind: str, report: Report, place: Path, names: Sequence[str]) 
 
 # ---------------------------------------------------------------------------------------------------------- the answer
 def _trace_found(written: TraceWritten) -> dict[str, Any]:
-    return {"slices": written.slices, "tracks": written.tracks, "ipus": list(written.ipus),
+    return {"slices": written.slices, "groups": written.groups, "tracks": written.tracks, "ipus": list(written.ipus),
             "clock_hz": written.clock_hz}  # fmt: skip
 
 
@@ -148,6 +149,7 @@ def _document(data: Mapping[str, Any]) -> Document:
     if "slices" in data:
         facts += [
             Fact("Slices", data["slices"], Unit.COUNT),
+            *([Fact("Groups", data["groups"], Unit.COUNT)] if data["groups"] else []),
             Fact("Tracks", data["tracks"], Unit.COUNT),
             Fact("IPUs", ", ".join(map(str, data["ipus"]))),
             Fact("Clock", data["clock_hz"], Unit.HERTZ),

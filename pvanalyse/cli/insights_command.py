@@ -8,7 +8,6 @@ import click
 
 from pvanalyse.cli.options import Output, report_options
 from pvanalyse.errors import NotCaptured, UsageError
-from pvanalyse.tables import PROFILE
 
 if TYPE_CHECKING:
     from pvanalyse.analysis.insights import Severity
@@ -45,14 +44,10 @@ def command(report: Report, output: Output, min_severity: Severity, only: tuple[
     Rules whose data was not captured are listed with what captures it. Exit code 4 says that no rule could be
     evaluated.
     """
-    from pvanalyse.analysis.insights import insights, limits_with
+    from pvanalyse.analysis.insights import limits_with
     from pvanalyse.render.insights import insights_document
 
-    sizes = {file.path: file.bytes for file in report.files.files}
-    profile = report.files.path_of(PROFILE)
-    found = insights(
-        report, limits_with(limits), profile_bytes=None if profile is None else sizes.get(profile), only=only
-    )
+    found = report.insights(limits_with(limits), only)
     shown = found.at_least(min_severity)
     output.write(insights_document(str(report.files.directory), shown, output.units))
     return 0 if found or found.nothing_found else NotCaptured.exit_code

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from pvanalyse.analysis import liveness
+from pvanalyse.analysis import liveness, peak_reduction
 from pvanalyse.analysis.memory_details import variables_frame
 from pvanalyse.render import liveness as view
 from pvanalyse.render.liveness import Scope
@@ -125,7 +125,7 @@ def _curve(asked: LivenessQuestion) -> Part:
 def _fp16(asked: LivenessQuestion) -> Part:
     lowered = asked.source.captured("lowered_variables") and asked.source.captured("equivalence_class_intervals")
     known = asked.tile_peaks if lowered else None
-    return view.fp16(liveness.fp16_candidates(asked.source, peaks_of_tiles=known), Rows(asked.top))
+    return view.fp16(peak_reduction.fp16_candidates(asked.source, peaks_of_tiles=known), Rows(asked.top))
 
 
 def _at_step(asked: LivenessQuestion) -> Part:
@@ -147,7 +147,7 @@ def _lifetimes(asked: LivenessQuestion) -> Part:
 
 def _reduction(asked: LivenessQuestion) -> Part:
     assert asked.reduce_by is not None
-    frame = liveness.explain_peak(asked.source, asked.reduce_by)
+    frame = peak_reduction.explain_peak(asked.source, asked.reduce_by)
     return view.reduction(asked.reduce_by, asked.curve, frame, asked.byte_units, Rows(asked.top, None))
 
 

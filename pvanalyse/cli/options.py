@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from pvanalyse.render.document import Document, Formatter
 
 FORMATS = ("text", "json", "csv", "markdown")
-_MACHINE_FORMATS = ("json", "csv")
+_FOR_PEOPLE = ("text", "markdown")
+
+Renderer = Callable[["Document", TextIO, "Formatter"], None]
+Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +75,24 @@ class Output:
         if not os.path.isdir(path.parent):  # noqa: PTH112
             raise UsageError(f"{path}: there is no directory '{path.parent}'")
 
-    def write(self, document: Document) -> None:
-        """Write the document in every format asked for."""
+    def write(self, document: Document, renderers: Mapping[str, Renderer] = MappingProxyType({})) -> None:
+        """Write the document in every format asked for.
+
+        Parameters
+        ----------
+        document
+            The answer.
+        renderers
+            Of the formats that this command has besides those of all, or in place of them.
+        """
         from pvanalyse.render.document import formatter
 
         self.settle()
         write = formatter(self.units)
         for one in self.destinations:
-            render = _renderer(one.format)
+            render = renderers.get(one.format) or _renderer(one.format)
             if one.path == "-":
-                render(document, standard_output(exact=one.format in _MACHINE_FORMATS), write)
+                render(document, standard_output(exact=one.format not in _FOR_PEOPLE), write)
             else:
                 text = StringIO(newline="")
                 render(document, text, write)
@@ -97,31 +109,47 @@ class Output:
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the output options; it gets them as its keyword ``output``, an :class:`Output`."""
+    return output_options_with(())(command)
 
-    @click.option("--format", "-f", "formats", multiple=True, metavar="FORMAT[:PATH]", callback=_destinations,
-                  help=f"How to write the answer: {', '.join(FORMATS)}; with :PATH to a file ('-' is standard "
-                       "output). Repeatable. Default: text.")  # fmt: skip
-    @click.option("--units", type=click.Choice(BYTE_UNITS), default="binary", show_default=True,
-                  help="Sizes in text and Markdown; JSON and CSV always have plain bytes.")  # fmt: skip
-    @click.option("--force", is_flag=True, help="Overwrite files that --format names.")
-    @click.option("--quiet", "-q", is_flag=True, help="No progress and no remarks on standard error.")
-    @functools.wraps(command)
-    def wrapped(*args: Any, formats: tuple[Destination, ...], units: ByteUnits, force: bool, quiet: bool,
-                **kwargs: Any) -> Any:  # fmt: skip
-        output = Output(formats, units, quiet, force)
-        output.check()
-        return command(*args, output=output, **kwargs)
 
-    return wrapped
+def output_options_with(formats: Sequence[str]) -> Wrapper:
+    """Return :func:`output_options` with more formats, whose renderers the command gives to :meth:`Output.write`."""
+    known = (*FORMATS, *formats)
+
+    def give(command: Callable[..., Any]) -> Callable[..., Any]:
+        @click.option("--format", "-f", "formats", multiple=True, metavar="FORMAT[:PATH]",
+                      callback=functools.partial(_destinations, known),
+                      help=f"How to write the answer: {', '.join(known)}; with :PATH to a file ('-' is standard "
+                           "output). Repeatable. Default: text.")  # fmt: skip
+        @click.option("--units", type=click.Choice(BYTE_UNITS), default="binary", show_default=True,
+                      help="Sizes in text and Markdown; JSON and CSV always have plain bytes.")  # fmt: skip
+        @click.option("--force", is_flag=True, help="Overwrite the files that are named for output.")
+        @click.option("--quiet", "-q", is_flag=True, help="No progress and no remarks on standard error.")
+        @functools.wraps(command)
+        def wrapped(*args: Any, formats: tuple[Destination, ...], units: ByteUnits, force: bool, quiet: bool,
+                    **kwargs: Any) -> Any:  # fmt: skip
+            output = Output(formats, units, quiet, force)
+            output.check()
+            return command(*args, output=output, **kwargs)
+
+        return wrapped
+
+    return give
+
+
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options for opening reports, as its keywords ``dialect`` and ``debug_info``."""
+    dialect = click.option("--dialect", type=click.Path(), metavar="FILE",
+                           help="Read profile.pop through this dialect; 'pvanalyse inspect' drafts one.")  # fmt: skip
+    debug_info = click.option("--debug-info", type=click.Path(), metavar="FILE", help="Use this debug.cbor.")
+    return dialect(debug_info(command))
 
 
 def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the REPORT it is about, opened, as its keyword ``report``; outside :func:`output_options`."""
 
     @click.argument("path", metavar="REPORT")
-    @click.option("--dialect", type=click.Path(), metavar="FILE",
-                  help="Read profile.pop through this dialect; 'pvanalyse inspect' drafts one.")  # fmt: skip
-    @click.option("--debug-info", type=click.Path(), metavar="FILE", help="Use this debug.cbor.")
+    @reading_options
     @functools.wraps(command)
     def wrapped(*args: Any, path: str, dialect: str | None, debug_info: str | None, output: Output,
                 **kwargs: Any) -> Any:  # fmt: skip
@@ -135,19 +163,21 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return output_options(wrapped)
 
 
-def _destinations(_ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]) -> tuple[Destination, ...]:
+def _destinations(
+    formats: Sequence[str], _ctx: click.Context, _option: click.Parameter, values: tuple[str, ...]
+) -> tuple[Destination, ...]:
     found = []
     for value in values or ("text",):
         name, colon, path = value.partition(":")
-        if name not in FORMATS:
-            raise click.BadParameter(f"'{name}' is none of {', '.join(FORMATS)}")
+        if name not in formats:
+            raise click.BadParameter(f"'{name}' is none of {', '.join(formats)}")
         if colon and not path:
             raise click.BadParameter(f"'{value}' names no file after the colon")
         found.append(Destination(name, path or "-"))
     return tuple(found)
 
 
-def _renderer(name: str) -> Callable[[Document, TextIO, Formatter], None]:
+def _renderer(name: str) -> Renderer:
     if name == "text":
         from pvanalyse.render.text import render_text
 

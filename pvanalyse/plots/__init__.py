@@ -82,6 +82,14 @@ KINDS: dict[str, Kind] = {
         "timeline", "timeline", "What each IPU did when, by kind of program or as nested groups.",
         ("view", *_WHEN), (14.0, 6.0),
     ),
+    "bsp": Kind(
+        "bsp", "bsp", "What each tile did when: compute, exchange, or synchronise and wait.",
+        ("tiles", "worst", *_WHEN), (14.0, 7.0),
+    ),
+    "overlap": Kind(
+        "overlap", "overlap", "When each IPU computes, moves bytes to and from the host, and both at once.", _WHEN,
+        (12.0, 5.0),
+    ),
     "cycles-by-type": Kind(
         "execution", "cycles_by_type", "Cycles of each IPU by type of program.", ("run", "ipu"), (12.0, 4.5)
     ),
@@ -95,3 +103,15 @@ KINDS: dict[str, Kind] = {
     ),
 }  # fmt: skip
 """Every kind by the name that the command line gives it."""
+
+COMPARISON_KINDS: dict[str, Kind] = {
+    "tiles": Kind("comparison", "tiles", "How much more or less each tile holds.", ("units",), (12.0, 5.0)),
+    "liveness": Kind(
+        "comparison", "liveness", "The live memory of the reports at each step, one over the other.", ("units",)
+    ),
+    "contributions": Kind(
+        "comparison", "contributions", "What changed a metric, from the one value to the other.",
+        ("metric", "report", "count", "units"), (12.0, 6.0),
+    ),
+}  # fmt: skip
+"""The plots of a comparison of reports; their functions take one instead of a report."""

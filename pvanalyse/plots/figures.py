@@ -189,6 +189,11 @@ def pixel_columns(ax: Axes) -> int:
     return max(50, int(ax.get_window_extent().width * 0.8))
 
 
+def pixel_rows(ax: Axes) -> int:
+    """Return how many rows of data can be told apart in the Axes."""
+    return max(50, int(ax.get_window_extent().height * 0.9))
+
+
 def _dpi(ax: Axes) -> float:
     figure = ax.get_figure(root=True)
     return figure.dpi if figure is not None else 100.0

@@ -9,7 +9,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from pvanalyse.analysis.columns import Integers, Reals, only_row
-from pvanalyse.analysis.execution_trace import merged
 from pvanalyse.errors import NotCaptured, UsageError
 from pvanalyse.plots.figures import caption, counted, pixel_columns
 from pvanalyse.plots.scales import count_axis
@@ -67,17 +66,6 @@ class Window:
         clock = only_row(source, "target").get("clock_frequency")
         cycles = self.high - self.low
         return f"{counted(cycles, 'cycle')}{f', {format_seconds(cycles / clock)}' if clock else ''}"
-
-
-def coverage(begin: Integers, end: Integers, edges: Reals) -> Reals:
-    """Return which share of each column the union of half-open intervals covers, 0 to 1."""
-    begin, end = merged(begin, end)
-    if not len(begin):
-        return np.zeros(len(edges) - 1)
-    before = np.concatenate(([0], np.cumsum(end - begin)))
-    at = np.searchsorted(begin, edges, "right")
-    covered = before[at] - np.where(at > 0, np.maximum(0, end[np.maximum(at, 1) - 1] - edges), 0)
-    return np.asarray(np.diff(covered) / np.diff(edges))
 
 
 def spread(begin: Integers, end: Integers, size: Integers, edges: Reals) -> Reals:

@@ -13,11 +13,12 @@ from pvanalyse.analysis.columns import Reals
 from pvanalyse.analysis.execution_trace import KIND_OF_TYPE, KINDS
 from pvanalyse.analysis.flame import flame_blocks
 from pvanalyse.analysis.intervals import GROUP, interval_batches
+from pvanalyse.analysis.stretches import coverage
 from pvanalyse.errors import UsageError
 from pvanalyse.plots import KINDS as PLOTS
 from pvanalyse.plots.figures import counted, label, legend, new_axes, row_labels, titles
 from pvanalyse.plots.palette import INK, REST
-from pvanalyse.plots.time_axis import Window, coverage, several
+from pvanalyse.plots.time_axis import Window, several
 from pvanalyse.tables import TableSource
 from pvanalyse.units import ByteUnits
 

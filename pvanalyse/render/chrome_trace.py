@@ -13,9 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pvanalyse.analysis.columns import Integers
-from pvanalyse.analysis.intervals import interval_batches
-from pvanalyse.render.streaming import ended
-from pvanalyse.render.trace_tracks import TRACKS, Clock, Labels, Lanes, TraceWritten, tracks_of
+from pvanalyse.render.trace_tracks import TRACKS, Batch, Clock, Labels, Lanes, TraceWritten, traced
 from pvanalyse.tables import TableSource
 
 _COLUMNS = ("step_id", "run_id", "ipu", "program_id", "type", "name", "begin", "end", "cycles", "tile_balance",
@@ -57,33 +55,31 @@ def write_chrome_trace(
     clock = Clock.of(source)
     lanes, labels, slices, described = Lanes(), Labels(), 0, 0
     about = {"tool": "pvanalyse", "clock_hz": clock.hz, **({"remark": clock.remark} if clock.remark else {})}
-    with ended(interval_batches(source, runs=runs, ipus=ipus, columns=_COLUMNS)) as frames:
+    with traced(source, runs, ipus, _COLUMNS) as batches:
         out.write(f'{{"displayTimeUnit":"ns","otherData":{json.dumps(about)},"traceEvents":[\n')
-        for frame in frames:
-            lines = _events(frame, lanes, labels, clock)
+        for batch in batches:
+            lines = _events(batch, lanes, labels, clock)
             lines = [*_threads(lanes.track_of_lane, described), *lines]
             if lines:
                 out.write((",\n" if slices else "") + ",\n".join(lines))
             described = len(lanes.track_of_lane)
-            slices += len(frame)
+            slices += len(batch.frame)
         out.write("\n]}\n")
     ipus_seen = tuple(sorted({track // len(TRACKS) for track in lanes.track_of_lane}))
     return TraceWritten(slices, described, ipus_seen, clock.hz)
 
 
-def _events(frame: pd.DataFrame, lanes: Lanes, labels: Labels, clock: Clock) -> list[str]:
+def _events(batch: Batch, lanes: Lanes, labels: Labels, clock: Clock) -> list[str]:
     """Return an event for each interval, in the order in which they lie on their lanes."""
-    ipu, track = tracks_of(frame)
-    label = labels.of(frame)
-    begin, end = (frame[name].to_numpy() for name in ("begin", "end"))
-    placed = lanes.add(ipu * len(TRACKS) + track, begin, end, label)
+    label = labels.of(batch.frame)
+    placed = lanes.add(batch.ipu * len(TRACKS) + batch.track, batch.begin, batch.end, label)
     begins = placed.row >= 0
     rows, lane = placed.row[begins], placed.lane[begins]
-    time = clock.nanoseconds(begin[rows])
-    duration = clock.nanoseconds(np.maximum(begin, end)[rows]) - time
+    time = clock.nanoseconds(batch.begin[rows])
+    duration = clock.nanoseconds(batch.end[rows]) - time
     texts = [f'"name":{json.dumps(name)},"cat":{json.dumps(kind)}' for name, kind in labels.numbers]
-    columns = (label[rows], ipu[rows] + 1, lane + 1, _microseconds(time), _microseconds(duration))
-    arguments = _arguments(frame.iloc[rows])
+    columns = (label[rows], batch.ipu[rows] + 1, lane + 1, _microseconds(time), _microseconds(duration))
+    arguments = _arguments(batch.frame.iloc[rows])
     return [
         f'{{"ph":"X",{texts[which]},"pid":{process},"tid":{thread},"ts":{at},"dur":{lasts},"args":{{{more}}}}}'
         for which, process, thread, at, lasts, more in zip(

@@ -206,7 +206,12 @@ def bandwidth(frame: pd.DataFrame, rows: Rows) -> Part:
 
 def gaps(frame: pd.DataFrame, rows: Rows) -> Part:
     """Return when nothing went on."""
-    return listing("gaps", "Longest idle gaps", frame, (*_RUN, *_STRETCH), rows, "No IPU was idle during a run.")
+    people = frame.assign(**{f"{side}_shown": frame[side].where(frame[side] != "", frame[f"{side}_type"])
+                             for side in ("before", "after")})  # fmt: skip
+    columns = (*_RUN, *_STRETCH, Shown("After", "before_shown"), Shown("Until", "after_shown"))
+    section = listed("Longest idle gaps", people, columns, rows, "No IPU was idle during a run.")
+    chosen = rows.of(frame)
+    return Part("gaps", section, records(chosen), chosen)
 
 
 def pipeline(frame: pd.DataFrame, rows: Rows) -> Part:

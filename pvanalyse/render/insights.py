@@ -8,6 +8,7 @@ from typing import Any
 
 from pvanalyse.analysis.insights import SEVERITIES, Evidence, Insight, Insights, NotEvaluated
 from pvanalyse.render.document import Document, Fact, Field, Grid, Section, Unit, Value, formatter
+from pvanalyse.render.html import render_html
 from pvanalyse.units import ByteUnits
 
 _UNITS = {"tile": Unit.COUNT, "step": Unit.COUNT}
@@ -129,3 +130,6 @@ def _rows(one: Insight) -> Iterator[tuple[Value, ...]]:
 def _not_evaluated_rows(one: NotEvaluated) -> Iterator[tuple[Value, ...]]:
     yield "not evaluated", one.rule, "needs", one.needs, ""
     yield "not evaluated", one.rule, "how", one.how, ""
+
+
+Insights.show_with(lambda insights: render_html(insights_document("Insights", insights)))

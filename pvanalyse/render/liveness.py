@@ -231,7 +231,7 @@ def reduction(reduce_by: int, steps: pd.DataFrame, frame: pd.DataFrame, byte_uni
     steps
         The curve, without what is always live.
     frame
-        Of :func:`pvanalyse.analysis.liveness.explain_peak`.
+        Of :func:`pvanalyse.analysis.peak_reduction.explain_peak`.
     byte_units
         Units for the sizes in sentences.
     rows

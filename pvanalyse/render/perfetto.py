@@ -6,26 +6,26 @@ annotations work together is told at https://perfetto.dev/docs/reference/synthet
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from pvanalyse.analysis.columns import Integers
-from pvanalyse.analysis.intervals import interval_batches
+from pvanalyse.analysis.columns import Integers, Keys
+from pvanalyse.analysis.flame import GROUPED_COLUMNS, GroupStream
+from pvanalyse.analysis.liveness import live_bytes_of_programs
 from pvanalyse.render.protobuf import (
     Rows,
     constant_fields,
     double_fields,
     encode_field,
     integer_fields,
-    merge,
+    merged,
     message_fields,
 )
-from pvanalyse.render.streaming import ended
-from pvanalyse.render.trace_tracks import TRACKS, Clock, Events, Labels, Lanes, TraceWritten, tracks_of
+from pvanalyse.render.trace_tracks import TRACKS, Batch, Clock, Events, Labels, Lanes, TraceWritten, traced
 from pvanalyse.tables import TableSource
 
 _TRACE_PACKET = 1
@@ -52,6 +52,11 @@ _COLUMNS = ("step_id", "run_id", "ipu", "program_id", "type", "name", "begin", "
 _IDENTITIES = {"step": "step_id", "run": "run_id", "program": "program_id"}
 _BALANCES = {"tile balance": "tile_balance", "active tile balance": "active_tile_balance"}
 _MOVED = {"bytes in": "data_in", "bytes out": "data_out"}
+LIVE = "live memory of the replica"
+"""The counter of what is live and not always live."""
+GROUPS = "groups"
+"""The track of groups of intervals by name."""
+_GROUP = "group"
 _ANNOTATED = (*_IDENTITIES, "cycles", *_BALANCES, *_MOVED)
 
 
@@ -66,7 +71,13 @@ def write_perfetto(
     A process for each IPU has a track for each of :data:`~pvanalyse.render.trace_tracks.TRACKS`; intervals on it that
     overlap without nesting lie on tracks of the same name, which the Perfetto UI shows as one. A slice has the
     interval's name, its type as category, and step, run, program, cycles, balance and bytes as debug annotations, as
-    far as they are known. Counters hold the bytes that steps which have ended by then moved into and out of the IPU.
+    far as they are known. Above them is a track of the groups that names make, nested, as those of
+    :func:`pvanalyse.analysis.flame.flame_blocks` are.
+
+    Counters of an IPU are the bytes that steps which have ended by then moved into and out of it, and the live memory
+    of its replica: the bytes that are not always live, over the tiles of one replica, at the liveness step of the
+    program that began last on the IPU, see :func:`pvanalyse.analysis.liveness.live_bytes_of_programs`. SyncAns, steps
+    that took no time and programs that liveness does not know leave it as it is.
 
     Parameters
     ----------
@@ -86,46 +97,56 @@ def write_perfetto(
     PvanalyseError
         A cycle or the number of an IPU is beyond what a trace can say.
     """
-    clock = Clock.of(source)
-    trace = _Trace(out, clock)
-    with ended(interval_batches(source, runs=runs, ipus=ipus, columns=_COLUMNS)) as frames:
-        for frame in frames:
-            trace.add(frame)
+    trace = _Trace(out, Clock.of(source), live_bytes_of_programs(source))
+    with traced(source, runs, ipus, _COLUMNS) as batches:
+        for batch in batches:
+            trace.add(batch)
     return trace.finish()
 
 
 class _Trace:
     """A trace that is being written."""
 
-    def __init__(self, out: BinaryIO, clock: Clock) -> None:
+    def __init__(self, out: BinaryIO, clock: Clock, live: tuple[Integers, Integers]) -> None:
         self._out = out
         self._clock = clock
-        self._lanes, self._labels = Lanes(), Labels()
+        self._live_at, self._live_bytes = Keys(live[0]), live[1]
+        self._lanes, self._group_lanes, self._labels = Lanes(), Lanes(), Labels()
         self._categories: dict[str, int] = {}
         self._category_of_label: list[int] = []
         self._descriptors = _Descriptors(out, clock.remark)
-        self._counters: dict[tuple[int, str], _Total] = {}
-        self._slices = 0
+        self._moved: dict[tuple[int, str], _Total] = {}
+        self._live: dict[int, _Level] = {}
+        self._grouping: dict[int, GroupStream] = {}
+        self._slices, self._groups = 0, 0
         self._begin_state()
 
-    def add(self, frame: pd.DataFrame) -> None:
+    def add(self, batch: Batch) -> None:
         """Write a batch of intervals."""
-        ipu, track = tracks_of(frame)
         if len(self._labels.numbers) > _MOST_NAMES:
             self._begin_state()
-        label = self._labels.of(frame)
+        label = self._labels.of(batch.frame)
         self._intern()
-        begin, end = (frame[name].to_numpy() for name in ("begin", "end"))
-        self._write(self._lanes.add(ipu * len(TRACKS) + track, begin, end, label), frame)
-        self._count(frame, ipu, np.maximum(begin, end))
-        self._slices += len(frame)
+        events = self._lanes.add(batch.ipu * len(TRACKS) + batch.track, batch.begin, batch.end, label)
+        self._write(events, self._lane, batch.frame)
+        self._count_moved(batch)
+        self._count_live(batch)
+        self._slices += len(batch.frame)
+        took_time = np.flatnonzero(batch.end > batch.begin)
+        intervals, of_ipu = batch.frame[list(GROUPED_COLUMNS)].take(took_time), batch.ipu[took_time]
+        for ipu in np.unique(of_ipu).tolist():
+            stream = self._grouping.setdefault(ipu, GroupStream())
+            self._add_groups(ipu, stream.add(intervals[of_ipu == ipu]))
 
     def finish(self) -> TraceWritten:
-        """Write the ends that are still to come."""
-        self._write(self._lanes.finish(), None)
+        """Write the groups and the ends that are still to come."""
+        for ipu, stream in self._grouping.items():
+            self._add_groups(ipu, stream.finish())
+        self._write(self._group_lanes.finish(), self._group_lane)
+        self._write(self._lanes.finish(), self._lane)
         tracks = self._lanes.track_of_lane
         ipus = tuple(sorted({track // len(TRACKS) for track in tracks}))
-        return TraceWritten(self._slices, len(tracks), ipus, self._clock.hz)
+        return TraceWritten(self._slices, len(tracks), ipus, self._clock.hz, self._groups)
 
     def _begin_state(self) -> None:
         """Begin with no interned names but those of annotations."""
@@ -147,35 +168,66 @@ class _Trace:
             self._out.write(_packet(encode_field(_SEQUENCE_FLAGS, _NEEDS_STATE),
                                     encode_field(_INTERNED, b"".join(entries))))  # fmt: skip
 
-    def _write(self, events: Events, frame: pd.DataFrame | None) -> None:
+    def _lane(self, lane: int) -> int:
+        return self._descriptors.lane(lane, self._lanes.track_of_lane[lane])
+
+    def _group_lane(self, lane: int) -> int:
+        return self._descriptors.group_lane(lane, self._group_lanes.track_of_lane[lane])
+
+    def _add_groups(self, ipu: int, groups: pd.DataFrame) -> None:
+        """Write groups of an IPU."""
+        if not len(groups):
+            return
+        label = self._labels.of(groups.assign(type=_GROUP))
+        self._intern()
+        track = np.full(len(groups), ipu, np.int64)
+        begin, end = (groups[name].to_numpy() for name in ("begin", "end"))
+        self._write(self._group_lanes.add(track, begin, end, label), self._group_lane)
+        self._groups += len(groups)
+
+    def _write(self, events: Events, uuid_of: Callable[[int], int], frame: pd.DataFrame | None = None) -> None:
+        """Write events on lanes, and what is known of the intervals that begin when they are in a frame."""
         if not len(events.lane):
             return
         used, lane = np.unique(events.lane, return_inverse=True)
-        uuids = [self._descriptors.lane(one, self._lanes.track_of_lane[one]) for one in used.tolist()]
-        uuid = np.array(uuids, np.int64)[lane]
+        uuid = np.array([uuid_of(one) for one in used.tolist()], np.int64)[lane]
         time = self._clock.nanoseconds(events.cycle)
         begins = events.row >= 0
-        packets = _packets(time[~begins], _END, uuid[~begins], [])
-        if frame is not None:
+        ends = _packets(time[~begins], _END, uuid[~begins], [])
+        if not begins.any():
+            self._out.write(ends.to_bytes())
+        else:
             label = events.label[begins]
             details = [integer_fields(_CATEGORY_IIDS, np.array(self._category_of_label, np.int64)[label]),
-                       integer_fields(_NAME_IID, label + 1), *_annotations(frame, events.row[begins])]  # fmt: skip
-            packets = merge(_packets(time[begins], _BEGIN, uuid[begins], details), begins, packets)
-        self._out.write(packets.to_bytes())
+                       integer_fields(_NAME_IID, label + 1),
+                       *(() if frame is None else _annotations(frame, events.row[begins]))]  # fmt: skip
+            self._out.write(merged(_packets(time[begins], _BEGIN, uuid[begins], details), begins, ends))
 
-    def _count(self, frame: pd.DataFrame, ipu: Integers, end: Integers) -> None:
+    def _count_moved(self, batch: Batch) -> None:
         """Write the counters of bytes moved."""
         for name, column in _MOVED.items():
-            values, known = _nullable(frame[column])
+            values, known = _nullable(batch.frame[column])
             known = known & (values != 0)
-            for one in np.unique(ipu[known]).tolist():
-                chosen = np.flatnonzero(known & (ipu == one))
-                chosen = chosen[np.argsort(end[chosen], kind="stable")]
-                total = self._counters.setdefault((one, name), _Total())
-                at, so_far = total.add(end[chosen], values[chosen])
-                uuid = np.full(len(at), self._descriptors.counter(one, name), np.int64)
-                value = integer_fields(_COUNTER_VALUE, so_far)
-                self._out.write(_packets(self._clock.nanoseconds(at), _COUNT, uuid, [value]).to_bytes())
+            for one in np.unique(batch.ipu[known]).tolist():
+                chosen = np.flatnonzero(known & (batch.ipu == one))
+                chosen = chosen[np.argsort(batch.end[chosen], kind="stable")]
+                total = self._moved.setdefault((one, name), _Total())
+                self._count(one, name, *total.add(batch.end[chosen], values[chosen]))
+
+    def _count_live(self, batch: Batch) -> None:
+        """Write the counters of live memory."""
+        at = self._live_at.positions(batch.frame["program_id"].to_numpy())
+        known = (at >= 0) & (batch.end > batch.begin) & (batch.frame["type"] != "SyncAns").to_numpy()
+        for one in np.unique(batch.ipu[known]).tolist():
+            chosen = np.flatnonzero(known & (batch.ipu == one))
+            chosen = chosen[np.argsort(batch.begin[chosen], kind="stable")]
+            level = self._live.setdefault(one, _Level())
+            self._count(one, LIVE, *level.add(batch.begin[chosen], self._live_bytes[at[chosen]]))
+
+    def _count(self, ipu: int, name: str, at: Integers, values: Integers) -> None:
+        uuid = np.full(len(at), self._descriptors.counter(ipu, name), np.int64)
+        value = integer_fields(_COUNTER_VALUE, values)
+        self._out.write(_packets(self._clock.nanoseconds(at), _COUNT, uuid, [value]).to_bytes())
 
 
 class _Total:
@@ -192,6 +244,20 @@ class _Total:
         return at, so_far
 
 
+class _Level:
+    """A value that changes over time; what comes late changes it at the latest time so far."""
+
+    def __init__(self) -> None:
+        self._latest, self._value = 0, -1
+
+    def add(self, at: Integers, values: Integers) -> tuple[Integers, Integers]:
+        """Return when the value changes, in order, and to what."""
+        at = np.maximum(at, self._latest)
+        changed = np.diff(values, prepend=self._value) != 0
+        self._latest, self._value = int(at[-1]), int(values[-1])
+        return at[changed], values[changed]
+
+
 class _Descriptors:
     """The tracks of a trace, each described when it is first used."""
 
@@ -204,12 +270,16 @@ class _Descriptors:
         """Return the uuid of a lane of a track."""
         ipu, kind = divmod(track, len(TRACKS))
         # Lanes of a track have one name, by which the UI makes them one.
-        return self._uuid(("lane", lane, ""), ipu, TRACKS[kind], encode_field(_ORDER_RANK, kind))
+        return self._uuid(("lane", lane, ""), ipu, TRACKS[kind], encode_field(_ORDER_RANK, kind + 1))
+
+    def group_lane(self, lane: int, ipu: int) -> int:
+        """Return the uuid of a lane of the groups of an IPU."""
+        return self._uuid(("groups", lane, ""), ipu, GROUPS, encode_field(_ORDER_RANK, 0))
 
     def counter(self, ipu: int, name: str) -> int:
         """Return the uuid of a counter of bytes of an IPU."""
         unit = encode_field(_COUNTER, encode_field(_COUNTER_UNIT, _SIZE_BYTES))
-        return self._uuid(("counter", ipu, name), ipu, name, unit + encode_field(_ORDER_RANK, len(TRACKS)))
+        return self._uuid(("counter", ipu, name), ipu, name, unit + encode_field(_ORDER_RANK, len(TRACKS) + 1))
 
     def _uuid(self, key: tuple[str, int, str], ipu: int, name: str, more: bytes) -> int:
         if key not in self._uuids:

@@ -44,46 +44,47 @@ def encode_field(number: int, value: int | str | bytes) -> bytes:
 # ----------------------------------------------------------------------------------------------------- many of a kind
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Bytes of n messages.
+    """Bytes of n messages, as columns that nothing copies until they are written.
 
     Attributes
     ----------
-    data
-        uint8[n, width].
-    kept
-        bool[n, width]: which of these bytes a message has; the others are nothing.
+    columns
+        Of which a message has some bytes one after the other: pairs of uint8[n, width] and bool[n, width], which tells
+        which of these bytes a message has; the others are nothing.
+    lengths
+        int64[n]: how many bytes that are, for :func:`message_fields` without counting.
     """
 
-    data: npt.NDArray[np.uint8]
-    kept: Mask
+    columns: tuple[tuple[npt.NDArray[np.uint8], Mask], ...]
+    lengths: npt.NDArray[np.int64]
 
     def __len__(self) -> int:
-        return len(self.data)
+        return len(self.lengths)
 
-    def lengths(self) -> npt.NDArray[np.int64]:
-        """Return the number of bytes of each message."""
-        return np.asarray(self.kept.sum(axis=1), np.int64)
+    def flat(self) -> npt.NDArray[np.uint8]:
+        """Return the messages one after the other."""
+        data, kept = (np.concatenate(matrices, axis=1) for matrices in zip(*self.columns, strict=True))
+        return np.asarray(data[kept])
 
     def to_bytes(self) -> bytes:
         """Return the messages one after the other."""
-        return self.data[self.kept].tobytes()
+        return self.flat().tobytes()
 
 
 def join(parts: Sequence[Rows]) -> Rows:
     """Return messages of which each has the bytes of its parts, in order."""
-    return Rows(np.concatenate([part.data for part in parts], axis=1),
-                np.concatenate([part.kept for part in parts], axis=1))  # fmt: skip
+    columns = tuple(column for part in parts for column in part.columns)
+    return Rows(columns, np.sum([part.lengths for part in parts], axis=0))
 
 
-def merge(first: Rows, at_first: Mask, second: Rows) -> Rows:
+def merged(first: Rows, at_first: Mask, second: Rows) -> bytes:
     """Return the messages of both in one order: where ``at_first``, the next one of the first, else of the second."""
-    shape = (len(at_first), max(first.data.shape[1], second.data.shape[1]))
-    merged = Rows(np.zeros(shape, np.uint8), np.zeros(shape, bool))
-    for rows, chosen in ((first, at_first), (second, ~at_first)):
-        width = rows.data.shape[1]
-        merged.data[chosen, :width] = rows.data
-        merged.kept[chosen, :width] = rows.kept
-    return merged
+    lengths = np.empty(len(at_first), np.int64)
+    lengths[at_first], lengths[~at_first] = first.lengths, second.lengths
+    of_first = np.repeat(at_first, lengths)
+    data = np.empty(len(of_first), np.uint8)
+    data[of_first], data[~of_first] = first.flat(), second.flat()
+    return data.tobytes()
 
 
 def integer_fields(number: int, values: npt.NDArray[np.int64], present: Mask | None = None) -> Rows:
@@ -95,14 +96,14 @@ def double_fields(number: int, values: npt.NDArray[np.float64], present: Mask | 
     """Return a field with a double of each row, or nothing where it is not ``present``."""
     data = np.ascontiguousarray(values, "<f8").view(np.uint8).reshape(len(values), 8)
     tag = _constant(len(values), encode_varint(number << 3 | _FIXED64))
-    return _present(join([tag, Rows(data, np.ones_like(data, bool))]), present)
+    return _present(join([tag, Rows(((data, np.ones_like(data, bool)),), np.full(len(data), 8))]), present)
 
 
 def message_fields(number: int, parts: Sequence[Rows], present: Mask | None = None) -> Rows:
     """Return a field with a message of each row, made of its parts, or nothing where it is not ``present``."""
     body = join(parts)
     tag = _constant(len(body), encode_varint(number << 3 | _BYTES))
-    return _present(join([tag, _varints(body.lengths()), body]), present)
+    return _present(join([tag, _varints(body.lengths), body]), present)
 
 
 def constant_fields(count: int, number: int, value: int | str | bytes) -> Rows:
@@ -112,7 +113,7 @@ def constant_fields(count: int, number: int, value: int | str | bytes) -> Rows:
 
 def _constant(count: int, data: bytes) -> Rows:
     rows = np.broadcast_to(np.frombuffer(data, np.uint8), (count, len(data)))
-    return Rows(rows, np.broadcast_to(np.True_, rows.shape))
+    return Rows(((rows, np.broadcast_to(np.True_, rows.shape)),), np.broadcast_to(np.int64(len(data)), count))
 
 
 def _varints(values: npt.NDArray[np.int64]) -> Rows:
@@ -123,8 +124,11 @@ def _varints(values: npt.NDArray[np.int64]) -> Rows:
     kept = rest != 0
     kept[:, 0] = True
     data[:, :-1] |= kept[:, 1:].astype(np.uint8) << 7  # more follows
-    return Rows(data, kept)
+    return Rows(((data, kept),), kept.sum(axis=1))
 
 
 def _present(rows: Rows, present: Mask | None) -> Rows:
-    return rows if present is None else Rows(rows.data, rows.kept & present[:, None])
+    if present is None:
+        return rows
+    there = present[:, None]
+    return Rows(tuple((data, kept & there) for data, kept in rows.columns), rows.lengths * present)

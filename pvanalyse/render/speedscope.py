@@ -13,11 +13,8 @@ from contextlib import ExitStack
 from typing import TextIO
 
 import numpy as np
-import pandas as pd
 
-from pvanalyse.analysis.intervals import interval_batches
-from pvanalyse.render.streaming import ended
-from pvanalyse.render.trace_tracks import Clock, Events, Labels, Lanes, TraceWritten, tracks_of
+from pvanalyse.render.trace_tracks import Batch, Clock, Events, Labels, Lanes, TraceWritten, traced
 from pvanalyse.tables import TableSource
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
@@ -62,9 +59,9 @@ def write_speedscope(
     with ExitStack() as files:
         profiles = _Profiles(clock, files)
         slices = 0
-        for frame in files.enter_context(ended(interval_batches(source, runs=runs, ipus=ipus, columns=_COLUMNS))):
-            profiles.add(frame)
-            slices += len(frame)
+        for batch in files.enter_context(traced(source, runs, ipus, _COLUMNS)):
+            profiles.add(batch)
+            slices += len(batch.frame)
         profiles.finish()
         _write(out, name, clock, profiles)
         return TraceWritten(slices, len(profiles.spools), tuple(sorted(set(profiles.ipu_of_spool))), clock.hz)
@@ -102,10 +99,8 @@ class _Profiles:
     def ipu_of_spool(self) -> list[int]:
         return self._lanes.track_of_lane
 
-    def add(self, frame: pd.DataFrame) -> None:
-        ipu, _ = tracks_of(frame)
-        begin, end = (frame[name].to_numpy() for name in ("begin", "end"))
-        self._take(self._lanes.add(ipu, begin, end, self.labels.of(frame)))
+    def add(self, batch: Batch) -> None:
+        self._take(self._lanes.add(batch.ipu, batch.begin, batch.end, self.labels.of(batch.frame)))
 
     def finish(self) -> None:
         self._take(self._lanes.finish())

@@ -16,6 +16,7 @@ from pvanalyse.analysis.summary import (
     TraceSummary,
 )
 from pvanalyse.render.document import Document, Fact, Field, Grid, Section, Unit, Value
+from pvanalyse.render.html import render_html
 from pvanalyse.units import ByteUnits, format_bytes, format_fraction
 
 _MARKETING = {"Ipu1": "Ipu1 (Mk1)", "Ipu2": "Ipu2 (Mk2)"}
@@ -308,3 +309,6 @@ def _engine_options(summary: Summary, options: str) -> Section:
     fields = [Field("Option", "name"), Field("Value", "value"), Field("Scope", "scope")]
     sentences = [f"{hidden} of {len(summary.engine_options)} options do not match '{options}'."] if hidden else []
     return Section("Engine options", grids=[Grid("", fields, [(n, v, s) for s, n, v in shown])], sentences=sentences)
+
+
+Summary.show_with(lambda summary: render_html(summary_document(summary)))

@@ -7,7 +7,8 @@ IPU does at the same time need not be like that, so a track has as many lanes as
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -15,7 +16,9 @@ import numpy as np
 import pandas as pd
 
 from pvanalyse.analysis.columns import Integers, only_row
+from pvanalyse.analysis.intervals import interval_batches
 from pvanalyse.errors import PvanalyseError
+from pvanalyse.render.streaming import ended
 from pvanalyse.tables import TableSource
 
 TRACKS = ("compute", "exchange", "inter-IPU exchange", "sync", "stream copies", "other")
@@ -47,12 +50,15 @@ class TraceWritten:
         Those that have any.
     clock_hz
         Of the target; None: not known, and a cycle was written as a nanosecond.
+    groups
+        Groups of intervals by name, which are slices of their own; only a Perfetto trace has them.
     """
 
     slices: int
     tracks: int
     ipus: tuple[int, ...]
     clock_hz: float | None
+    groups: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,14 +162,13 @@ class Lanes:
         self._lanes: dict[int, list[_Lane]] = {}
 
     def add(self, track: Integers, begin: Integers, end: Integers, label: Integers) -> Events:
-        """Return the events of a batch of intervals; an interval that ends before it begins takes no time.
+        """Return the events of a batch of intervals, none of which ends before it begins.
 
         Parameters
         ----------
         track, begin, end, label
             A value per interval; the label is what :attr:`Events.label` repeats.
         """
-        end = np.maximum(begin, end)
         order = np.lexsort((-end, begin, track))  # the outer of two that begin together comes first
         parts = []
         for rows in np.split(order, np.flatnonzero(np.diff(track[order])) + 1):
@@ -243,20 +248,60 @@ def _one_by_one(lane: _Lane, row: Integers, begin: Integers, end: Integers, labe
     return np.concatenate((_array(before), np.stack((begins, ends), axis=1).reshape(-1, 4)[:-1]))
 
 
-def tracks_of(frame: pd.DataFrame) -> tuple[Integers, Integers]:
-    """Return IPU and position in :data:`TRACKS` of each interval.
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Intervals that come together.
+
+    Attributes
+    ----------
+    frame
+        The intervals, see :func:`pvanalyse.analysis.intervals.interval_batches`.
+    ipu, track
+        IPU and position in :data:`TRACKS` of each.
+    begin, end
+        Cycles; no interval ends before it begins.
+    """
+
+    frame: pd.DataFrame
+    ipu: Integers
+    track: Integers
+    begin: Integers
+    end: Integers
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame) -> Batch:
+        """Return a batch.
+
+        Raises
+        ------
+        PvanalyseError
+            An IPU has a number that no process in a trace can have.
+        """
+        ipu = frame["ipu"].to_numpy()
+        for number in (int(ipu.min()), int(ipu.max())) if len(ipu) else ():
+            if not 0 <= number <= _HIGHEST_IPU:
+                raise PvanalyseError(f"{number} is no number of an IPU")
+        codes, types = pd.factorize(frame["type"])
+        tracks = [_TRACK_OF_TYPE.get(one, len(TRACKS) - 1) for one in types.tolist()]
+        begin, end = (frame[name].to_numpy() for name in ("begin", "end"))
+        return cls(frame, ipu, np.array(tracks or [0], np.int64)[codes], begin, np.maximum(begin, end))
+
+
+@contextmanager
+def traced(
+    source: TableSource, runs: Sequence[int] | None, ipus: Sequence[int] | None, columns: Sequence[str]
+) -> Iterator[Iterator[Batch]]:
+    """Yield the best intervals that a report holds, batch after batch; see :func:`interval_batches`.
 
     Raises
     ------
-    PvanalyseError
-        An IPU has a number that no process in a trace can have.
+    NotCaptured
+        The report holds no intervals.
+    UsageError
+        There is no such run or IPU.
     """
-    ipu = frame["ipu"].to_numpy()
-    for number in (int(ipu.min()), int(ipu.max())) if len(ipu) else ():
-        if not 0 <= number <= _HIGHEST_IPU:
-            raise PvanalyseError(f"{number} is no number of an IPU")
-    codes, types = pd.factorize(frame["type"])
-    return ipu, np.array([_TRACK_OF_TYPE.get(one, len(TRACKS) - 1) for one in types] or [0], np.int64)[codes]
+    with ended(interval_batches(source, runs=runs, ipus=ipus, columns=columns)) as frames:
+        yield (Batch.of(frame) for frame in frames)
 
 
 class Labels:
@@ -270,9 +315,10 @@ class Labels:
         type_codes, types = pd.factorize(frame["type"])
         name_codes, names = pd.factorize(frame["name"])
         pair_codes, pairs = pd.factorize(name_codes * len(types) + type_codes)
+        name_list, type_list = names.tolist(), types.tolist()
         numbers = self.numbers
         found = []
         for pair in pairs.tolist():
-            name, kind = names[pair // len(types)], types[pair % len(types)]
+            name, kind = name_list[pair // len(types)], type_list[pair % len(types)]
             found.append(numbers.setdefault((name or kind, kind), len(numbers)))
         return np.array(found, np.int64)[pair_codes]

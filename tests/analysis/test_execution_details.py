@@ -17,8 +17,8 @@ from pvanalyse import open_report
 from pvanalyse.accessors import ExecutionAccessor
 from pvanalyse.analysis import execution_details as details
 from pvanalyse.analysis import execution_efficiency as efficiency
-from pvanalyse.analysis import execution_trace as tracing
 from pvanalyse.analysis import execution_waits as waits
+from pvanalyse.analysis import stretches
 from pvanalyse.analysis.execution_trace import Trace, read_trace
 from pvanalyse.errors import NotCaptured, PvanalyseError, UsageError
 from tests.conftest import SAMPLES
@@ -26,6 +26,7 @@ from tests.oracle import execution as oracle
 from tests.oracle.execution import Execution
 from tests.oracle.execution_reports import make_execution_report
 from tests.oracle.frames import Captured, Missing, assert_same, outcome, plain
+from tests.plots.sources import Rows
 
 Question = tuple[Callable[[Trace], pd.DataFrame], Callable[[Execution], Any]]
 QUESTIONS: dict[str, Question] = {
@@ -108,13 +109,13 @@ def test_unions_are_those_of_their_cycles() -> None:
     rng = random.Random(5)
     for _ in range(500):
         pairs = [[(rng.randint(0, 25), rng.randint(0, 25)) for _ in range(rng.randint(0, 8))] for _ in range(2)]
-        parts = [tracing.merged(*np.array(one, np.int64).reshape(-1, 2).T) for one in pairs]
+        parts = [stretches.merged(*np.array(one, np.int64).reshape(-1, 2).T) for one in pairs]
         cycles = {cycle for one in pairs for begin, end in one for cycle in range(begin, end)}
-        begin, end = both = tracing.union(parts)
+        begin, end = both = stretches.union(parts)
         assert list(zip(begin.tolist(), end.tolist(), strict=True)) == oracle.stretches(cycles)
-        assert tracing.length(both) == len(cycles)
+        assert stretches.length(both) == len(cycles)
         first, last = sorted((rng.randint(0, 25), rng.randint(0, 25)))
-        begin, end = tracing.complement(both, first, last)
+        begin, end = stretches.complement(both, first, last)
         assert list(zip(begin.tolist(), end.tolist(), strict=True)) == oracle.stretches(
             set(range(first, last)) - cycles
         )
@@ -294,3 +295,25 @@ def test_the_real_cache(real_cache: Path) -> None:
         assert details.runs_frame(report, trace)["cycles"].tolist() == [2_540_750]
     named = {tag.replace("StreamCopy", "StreamCopyMid") if tag == "StreamCopy" else tag: rest for tag, *rest in leaves}
     assert {row["type"]: [row["num_steps"], row["cycles"]] for row in found.to_dict("records")} == named
+
+
+@pytest.mark.parametrize(
+    ("destination", "path"),
+    [("Host", "host"), ("weights", "remote"), ("Host, weights", "mixed"), ("Hostess", "remote"), (None, "unknown")],
+)
+def test_the_cache_says_where_bytes_go(destination: str | None, path: str) -> None:
+    # GIVEN a stream copy of the viewer's cache; THEN its bandwidth goes by its destination; AND nothing else's does
+    block = {"parent_id": None, "ipu": 0, "graph": 0, "depth": 0, "name": "x", "cycles_from": 0, "cycles_to": 5}
+    source = Rows({"trace_blocks": [
+        {**block, "block_id": 0, "tag": "StreamCopy", "step_ids": [1], "stream_copy_destination": destination},
+        {**block, "block_id": 1, "tag": "StreamCopyEnd", "step_ids": [2]},
+    ]})  # fmt: skip
+    found = details.bandwidth(read_trace(source))
+    assert found[["path", "num_steps", "covered_cycles"]].to_numpy().tolist() == [[path, 1, 5]]
+
+
+def test_the_real_cache_moves_bytes_to_and_from_the_host(real_cache: Path) -> None:
+    with open_report(real_cache) as report:
+        found = details.bandwidth(read_trace(report))
+        copies = sum(row["tag"] == "StreamCopy" for row in report.arrow("trace_blocks", ["tag"]).to_pylist())
+    assert found[found["path"] != "inter-IPU"].groupby("path")["num_steps"].sum().to_dict() == {"host": copies}

@@ -17,17 +17,17 @@ from tests.conftest import SAMPLES
 from tests.plots.sources import Rows, target
 
 TYPES = ["int64", "int64", "int64", "int64", "str", "str", "int64", "int64", "int64", "int64", "int64", "float64",
-         "float64", "Int64", "Int64"]  # fmt: skip
+         "float64", "Int64", "Int64", "str"]  # fmt: skip
 STEPS_SQL = """
     SELECT i.step_id, s.run_id, i.ipu, s.program_id, p.type, p.name, active_from_max, active_to_max, all_from_min,
-           all_to_max, cycles, tile_balance, active_tile_balance, data_in, data_out
+           all_to_max, cycles, tile_balance, active_tile_balance, data_in, data_out, NULL
     FROM execution_step_ipus i JOIN execution_steps s USING (step_id) JOIN programs p USING (program_id)
     ORDER BY i.step_id, i.ipu
 """
 BLOCKS_SQL = """
     SELECT block_id, -1, tile / (SELECT tiles_per_ipu FROM target), coalesce(program_id, -1),
            coalesce(p.type, kind), b.name, cycles_from, cycles_to, cycles_from, cycles_to, cycles_to - cycles_from,
-           NULL, NULL, NULL, NULL
+           NULL, NULL, NULL, NULL, NULL
     FROM execution_blocks b LEFT JOIN programs p USING (program_id) ORDER BY block_id
 """
 
@@ -82,6 +82,7 @@ def test_the_cache_has_its_blocks_with_whole_names(real_cache: Path) -> None:
         )  # fmt: skip
         assert row.type == {"StreamCopy": "StreamCopyMid"}.get(block["tag"], block["tag"])
         assert row.name.endswith(block["name"] or "")
+        assert (None if pd.isna(row.destination) else row.destination) == block["stream_copy_destination"]
     # AND names have what their groups took of them, where groups take something
     names = set(found["name"])
     assert {"matmul/100/matmulGrouped/Conv_1/Reduce0", "StreamCopy/Begin", "adamupdater/380", "Internal Sync",

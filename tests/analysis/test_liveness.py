@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pvanalyse import Report, open_report
-from pvanalyse.analysis import liveness
+from pvanalyse.analysis import liveness, peak_reduction
 from pvanalyse.errors import NotCaptured, UsageError
 from tests.analysis.memory_cases import CONSISTENT, RANDOM, SAMPLE_NAMES, captured_of, report_of
 from tests.oracle import liveness as brute
@@ -113,7 +113,7 @@ def test_what_would_lower_the_peak_is_that_of_brute_force(case: Case, reduce_by:
     if reduce_by == 10**12 and len(captured.get("liveness_steps", [])) > 12:
         reduce_by = max(row["not_always_live_bytes"] for row in captured["liveness_steps"]) // 20
     # WHEN it is asked what would lower the peak
-    found = outcome(liveness.explain_peak, report, reduce_by)
+    found = outcome(peak_reduction.explain_peak, report, reduce_by)
     # THEN each row is what adding everything up afresh gives, and the set reaches the goal as far as it can be
     expected = outcome(brute.explain_peak, captured, reduce_by)
     assert_same(found, expected)
@@ -128,7 +128,7 @@ def test_lowering_a_consistent_peak_reaches_any_goal(consistent: Case) -> None:
     peak = max(row["not_always_live_bytes"] for row in captured["liveness_steps"])
     for reduce_by in {1, max(1, peak // 20), peak // 7 + 1} if peak else set():
         # WHEN the peak is to be lower by any number of bytes; THEN it is, and the step before was not enough
-        frame = liveness.explain_peak(report, reduce_by)
+        frame = peak_reduction.explain_peak(report, reduce_by)
         assert frame["peak_after_bytes"].iloc[-1] <= peak - reduce_by
         assert (frame["peak_after_bytes"].iloc[:-1] > peak - reduce_by).all()
 
@@ -136,7 +136,7 @@ def test_lowering_a_consistent_peak_reaches_any_goal(consistent: Case) -> None:
 @pytest.mark.parametrize("worst", [1, 2, 50])
 def test_candidates_for_half_precision_are_those_of_brute_force(case: Case, worst: int) -> None:
     report, captured = case
-    assert_same(outcome(liveness.fp16_candidates, report, worst), outcome(brute.fp16_candidates, captured, worst))
+    assert_same(outcome(peak_reduction.fp16_candidates, report, worst), outcome(brute.fp16_candidates, captured, worst))
 
 
 def test_what_was_not_captured_is_named(case: Case) -> None:
@@ -152,8 +152,8 @@ def test_what_was_not_captured_is_named(case: Case) -> None:
         lambda: liveness.lifetimes_frame(report),
         lambda: liveness.difference(report, 0, 0),
         lambda: liveness.always_live_frame(report),
-        lambda: liveness.explain_peak(report, 1),
-        lambda: liveness.fp16_candidates(report),
+        lambda: peak_reduction.explain_peak(report, 1),
+        lambda: peak_reduction.fp16_candidates(report),
     ]
     for question in questions:
         try:
@@ -283,8 +283,8 @@ def test_candidates_for_half_precision_worked_out_by_hand(make_profile: Callable
                             "lowered_variables": lowered, "equivalence_class_intervals": [(1, 0, 1), (2, 1, 2)]})  # fmt: skip
     # WHEN the two worst tiles are looked at: tile 1 with 50 + 16 bytes, then tile 0 with 56, both at step 0
     with open_report(profile) as report:
-        frame = liveness.fp16_candidates(report, worst=2)
-        everywhere = liveness.fp16_candidates(report, worst=3)
+        frame = peak_reduction.fp16_candidates(report, worst=2)
+        everywhere = peak_reduction.fp16_candidates(report, worst=3)
     # THEN the floats of one name are one candidate; what only lives elsewhere, or at another time, is none
     assert plain(frame)[1] == [("w", 52, 26, 2, 0, 20)]
     assert plain(everywhere)[1] == [("w", 52, 26, 2, 0, 20), ("late", 5, 2, 1, 2, 2)]
@@ -292,7 +292,7 @@ def test_candidates_for_half_precision_worked_out_by_hand(make_profile: Callable
 
 def test_candidates_without_lowered_variables_are_those_of_the_peak_of_a_replica() -> None:
     with open_report(report_of("no_lowered_variables", None)) as report:
-        frame = liveness.fp16_candidates(report)
+        frame = peak_reduction.fp16_candidates(report)
         peak = int(liveness.peaks(report)["step"][0])
         live = liveness.live_at_frame(report, peak)
     assert frame["bytes"].sum() == live.loc[live["element_type"] == "float", "bytes"].sum() > 0
@@ -316,13 +316,13 @@ def test_questions_that_make_no_sense_are_refused() -> None:
             lambda: liveness.live_at_frame(report, last + 1),
             lambda: liveness.live_at_frame(report, -1),
             lambda: liveness.difference(report, 0, 10**20),
-            lambda: liveness.explain_peak(report, 0),
-            lambda: liveness.explain_peak(report, -5),
+            lambda: peak_reduction.explain_peak(report, 0),
+            lambda: peak_reduction.explain_peak(report, -5),
             lambda: liveness.peaks(report, 0),
             lambda: liveness.peaks(report, -1),
             lambda: liveness.lifetimes_frame(report, "("),
             lambda: liveness.lifetimes_frame(report, count=0),
-            lambda: liveness.fp16_candidates(report, 0),
+            lambda: peak_reduction.fp16_candidates(report, 0),
             lambda: liveness.curve(report, ipu=99),
             lambda: liveness.curve(report, tiles=np.array([10**6]), always_live=True),
         ):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pvanalyse import Report, open_report
-from pvanalyse.analysis import lifetimes, liveness, memory, memory_details
+from pvanalyse.analysis import lifetimes, liveness, memory, memory_details, peak_reduction
 from pvanalyse.analysis.selection import select_tiles
 from pvanalyse.errors import PvanalyseError
 from tests.oracle import liveness as brute
@@ -58,8 +58,8 @@ EVERY_QUESTION: dict[str, Callable[[Report], Any]] = {  # and those of memory, w
     "lifetimes": liveness.lifetimes_frame,
     "difference": lambda report: liveness.difference(report, 0, 0),
     "always_live": liveness.always_live_frame,
-    "explain_peak": lambda report: liveness.explain_peak(report, 10),
-    "fp16_candidates": liveness.fp16_candidates,
+    "explain_peak": lambda report: peak_reduction.explain_peak(report, 10),
+    "fp16_candidates": peak_reduction.fp16_candidates,
     "lifetimes of allocations": lifetimes.read_lifetimes,
 }
 HOSTILE = [

@@ -307,8 +307,15 @@ def idle_gaps(e: Execution) -> Answer:
     rows = []
     for (run, ipu), mine in e.groups("run_id", "ipu").items():
         idle = set(range(*e.span(run))) - anywhere(row for row in mine if row["type"] != "SyncAns")
-        rows += [(run, ipu, begin, end, end - begin) for begin, end in stretches(idle)]
-    return answer("run_id ipu begin end cycles", sorted(rows, key=lambda row: (-row[4], row)))
+        on = [row for row in sorted(mine, key=lambda row: row["step_id"])
+              if row["type"] != "SyncAns" and row["all_from_min"] < row["all_to_max"]]  # fmt: skip
+        for begin, end in stretches(idle):
+            before = [(row["type"], row["name"]) for row in on if row["all_to_max"] == begin]
+            after = [(row["type"], row["name"]) for row in on if row["all_from_min"] == end]
+            rows.append((run, ipu, begin, end, end - begin, *(before[-1] if before else (None, None)),
+                         *(after[0] if after else (None, None))))  # fmt: skip
+    columns = "run_id ipu begin end cycles before_type before after_type after"
+    return answer(columns, sorted(rows, key=lambda row: (-row[4], row[:3])))
 
 
 Pipelines = dict[tuple[int, int], dict[int, set[int]]]

@@ -32,8 +32,12 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "memory-by-tile-liveness": ("memory-by-tile", {"by": "liveness", "worst": 20}),
     "liveness-always-live": ("liveness", {"always_live": True}),
     "timeline-flame": ("timeline", {"view": "flame", "run": 1, "begin": 0, "end": 40_000}),
+    "overlap": ("overlap", {"run": 1}),
+    "bsp": ("bsp", {"run": 1, "begin": 0, "end": 200_000}),
 }
 """Name of each reference picture, with its kind and options."""
+OF_OTHERS = {"bsp": "replicated"}
+"""Samples of cases that the usual one has no data for."""
 
 
 def draw(report: Report, case: str) -> Axes:
@@ -59,12 +63,12 @@ def _blocks(pixels: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return colours.reshape(height // BLOCK, BLOCK, width // BLOCK, BLOCK, 3).mean(axis=(1, 3))
 
 
-def sample() -> Report:
-    return open_report(SAMPLES / "pipelined" / "training")
+def sample(case: str = "") -> Report:
+    return open_report(SAMPLES / OF_OTHERS.get(case, "pipelined/training"))
 
 
 if __name__ == "__main__":
     BASELINE.mkdir(exist_ok=True)
-    with sample() as opened:
-        for name in CASES:
+    for name in CASES:
+        with sample(name) as opened:
             (BASELINE / f"{name}.png").write_bytes(png(draw(opened, name)))

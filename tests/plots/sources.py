@@ -80,7 +80,7 @@ def small(name: str = "weights", program: str = "matmul", category_name: str = "
     return Rows({
         "target": [target(1, 1)],
         "runs": [{"run_id": 0, "name": program, "start_us": 0, "end_us": 9}],
-        "execution_steps": [{"step_id": 0, "run_id": 0, "program_id": 1}],
+        "execution_steps": [{"step_id": 0, "run_id": 0, "program_id": 1, "cycles_by_tile": [60]}],
         "execution_step_ipus": [{"step_id": 0, "ipu": 0, "cycles": 90, "tile_balance": 0.5, **when}],
         "tile_memory": [tile(0, 4160)],
         "tile_memory_category": [category(0, category_name, 4096)],

@@ -16,10 +16,12 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle, StepPatch
 
 from pvanalyse import NotCaptured, Report, UsageError, open_report
+from pvanalyse.analysis.stretches import coverage
 from pvanalyse.plots import KINDS
 from pvanalyse.plots.figures import figure_axes
-from pvanalyse.plots.time_axis import coverage, spread
+from pvanalyse.plots.time_axis import spread
 from pvanalyse.plots.timeline import COLOURS
+from pvanalyse.units import format_fraction
 from tests.conftest import SAMPLES
 from tests.plots.pictures import sample
 from tests.plots.sources import Rows, target
@@ -220,6 +222,66 @@ def test_bandwidth_adds_up_to_the_bytes(report: Report) -> None:
     assert drawn / clock == pytest.approx(moved)
 
 
+# ------------------------------------------------------------------------------------------------------ tiles, overlap
+def test_a_bsp_picture_is_a_row_per_tile() -> None:
+    # GIVEN a compute step of 4 cycles in which tile 1 works for two, an exchange, and one that only waits
+    source = execution((0, 0, "OnTileExecute", 100, 104), (0, 0, "DoExchange", 104, 106),
+                       (0, 0, "StreamCopyBegin", 106, 108), (0, 0, "OnTileExecute", 110, 112))  # fmt: skip
+    steps = source.arrow("execution_steps").to_pylist()
+    for step, cycles in zip(steps, ([4, 2, 9, 9], None, None, [2, 0, 0, 0]), strict=True):
+        step["cycles_by_tile"] = cycles
+    source = Rows({**{name: source.arrow(name).to_pylist() for name in ("target", "programs", "execution_step_ipus")},
+                   "execution_steps": steps})  # fmt: skip
+    # WHEN drawn, a column being a cycle
+    axes = plot(source, "bsp")
+    (image,) = axes.images
+    pixels = image.get_array()
+    letters = {COLOURS["compute"]: "c", COLOURS["exchange"]: "x", COLOURS["sync"]: "w", "#FFFFFF": " "}
+    drawn = ["".join(letters[to_hex(colour).upper()] for colour in row) for row in pixels]
+    # THEN the tiles of the IPU that ran are there, and what each does; AND nothing is between steps
+    assert drawn == ["ccccxxww  cc", "ccwwxxww  ww"]
+    assert tuple(image.get_extent()) == (0, 12, 2, 0)
+    assert labels(axes) == ["0", "1"]
+    assert legend_names(axes) == ["compute", "exchange", "sync or wait"]
+    # AND a tile of an IPU that did not run can be asked for
+    assert plot(source, "bsp", tiles=[3]).images[0].get_array().min() == 1
+
+
+def test_more_tiles_than_pixels_are_thinned_out() -> None:
+    with open_report(SAMPLES / "replicated") as opened:
+        axes = plot(opened, "bsp", run=1, ax=figure_axes((8, 1), 60))
+    # GIVEN fewer rows of pixels than the 96 tiles; THEN every second is shown, and that is said
+    assert axes.images[0].get_array().shape[0] == 48
+    assert "of every 2 tiles the first is shown" in "".join(text.get_text() for text in axes.texts)
+
+
+@given(INTERVALS, INTERVALS)
+def test_overlap_is_what_both_do(compute: list[tuple[int, int, int]], moves: list[tuple[int, int, int]]) -> None:
+    steps = [(0, 0, "Call", 0, 60), *((0, 0, kind, begin, begin + length) for kind, rows in
+             (("OnTileExecute", compute), ("StreamCopyMid", moves)) for begin, length, _ in rows)]  # fmt: skip
+    axes = plot(execution(*steps), "overlap", ax=figure_axes((12, 4), 100))
+    cycles = [
+        {cycle for begin, length, _ in rows for cycle in range(begin, begin + length)} for rows in (compute, moves)
+    ]
+    both = cycles[0] & cycles[1]
+    # THEN the strips are single cycles of either, and of both; AND beside them is the share of the smaller
+    strips = [{at for at, share in enumerate(shares) if share} for _, shares in shares(axes)]
+    assert strips == [cycles[0], both, cycles[1]]
+    smaller = min(len(one) for one in cycles)
+    said = (
+        f"{format_fraction(len(both) / smaller)}, {len(both)} cycle{'' if len(both) == 1 else 's'}" if both else "never"
+    )
+    assert said in [text.get_text() for text in axes.texts]
+
+
+def test_overlap_of_a_run_is_that_of_the_table(report: Report) -> None:
+    axes = plot(report, "overlap", run=1)
+    told = report.execution.overlap(run=1)
+    said = [text.get_text() for text in axes.texts]
+    for row in told.itertuples():
+        assert (f"{format_fraction(row.overlap)}, {row.both_cycles:,} cycles" if row.both_cycles else "never") in said
+
+
 # ----------------------------------------------------------------------------------------------------------- refusals
 @pytest.mark.parametrize(
     ("kind", "options", "sentence"),
@@ -232,6 +294,8 @@ def test_bandwidth_adds_up_to_the_bytes(report: Report) -> None:
         ("bandwidth", {"begin": 30, "end": 40}, "is empty"),
         ("bandwidth", {"begin": -1}, "is empty"),
         ("imbalance", {"count": 0}, "at least 1, not 0"),
+        ("bsp", {"tiles": [9]}, "no tile 9"),
+        ("overlap", {"run": 7}, "no run 7"),
     ],
 )
 def test_what_makes_no_sense_is_refused(kind: str, options: dict[str, Any], sentence: str) -> None:
@@ -240,12 +304,23 @@ def test_what_makes_no_sense_is_refused(kind: str, options: dict[str, Any], sent
         plot(execution(*rows), kind, **options)
 
 
-def test_blocks_do_not_say_how_many_bytes_moved() -> None:
+@pytest.mark.parametrize("kind", ["bandwidth", "bsp"])
+def test_blocks_say_neither_bytes_nor_tiles(kind: str) -> None:
     with open_report(SAMPLES / "lightweight") as opened, pytest.raises(NotCaptured):
-        plot(opened, "bandwidth")
+        plot(opened, kind)
 
 
-@pytest.mark.parametrize("kind", ["timeline", "cycles-by-type", "imbalance", "bandwidth"])
+def test_cycles_of_tiles_that_were_not_captured(report: Report) -> None:
+    with pytest.raises(NotCaptured, match=r'"debug\.computeInstrumentationLevel": "tile"'):
+        plot(report, "bsp")
+
+
+def test_a_bsp_picture_of_steps_that_took_no_time() -> None:
+    with pytest.raises(UsageError, match="nothing in the window took any time"):
+        plot(execution((0, 0, "OnTileExecute", 5, 5)), "bsp")
+
+
+@pytest.mark.parametrize("kind", ["timeline", "cycles-by-type", "imbalance", "bandwidth", "overlap"])
 def test_steps_that_took_no_time(kind: str) -> None:
     # GIVEN nothing but a step of no cycles; THEN it is drawn without a warning
     assert plot(execution((0, 0, "StreamCopyMid", 5, 5)), kind).get_xlim()[0] == 0

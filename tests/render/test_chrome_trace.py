@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pvanalyse.errors import NotCaptured
-from pvanalyse.render import chrome_trace
+from pvanalyse.render import trace_tracks
 from pvanalyse.render.chrome_trace import write_chrome_trace
 from pvanalyse.report import open_report
 from tests.oracle.reports import write_profile
@@ -96,13 +96,13 @@ def test_every_step_is_an_event(tmp_path: Path, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_batches_do_not_show_and_runs_can_be_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     directory = random_report(tmp_path / "report", seed)
-    batches = chrome_trace.interval_batches
+    batches = trace_tracks.interval_batches
 
     def small(*arguments: Any, **options: Any) -> Any:
         for frame in batches(*arguments, **options):
             yield from (frame.iloc[at : at + 2] for at in range(0, len(frame), 2))
 
-    monkeypatch.setattr(chrome_trace, "interval_batches", small)
+    monkeypatch.setattr(trace_tracks, "interval_batches", small)
     run = expected(directory).rows[0]["run"]
     trace = written(directory, runs=[run])
     assert slices(trace) == wanted(directory, f"run_id = {run}")

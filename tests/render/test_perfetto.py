@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter, defaultdict
 from io import BytesIO
 from pathlib import Path
@@ -9,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from pvanalyse.analysis import flame
+from pvanalyse.analysis.flame import flame_blocks
+from pvanalyse.analysis.intervals import GROUP
 from pvanalyse.errors import NotCaptured, PvanalyseError
-from pvanalyse.render import perfetto
+from pvanalyse.render import perfetto, trace_tracks
 from pvanalyse.render.perfetto import write_perfetto
 from pvanalyse.report import open_report
 from tests.oracle.reports import write_profile
@@ -81,7 +85,7 @@ class Trace:
             (category,) = event["category_iids"]
             notes = {
                 interned["debug_annotation_names"][one["name_iid"]]: one.get("int_value", one.get("double_value"))
-                for one in event["debug_annotations"]
+                for one in event.get("debug_annotations", ())
             }
             name = interned["event_names"][event["name_iid"]]
             what = (name, interned["event_categories"][category], tuple(sorted(notes.items())))
@@ -98,7 +102,45 @@ class Trace:
         return Counter(
             (Slice(self.ipu(uuid), what[0], what[1], begin, duration), self.tracks[uuid]["name"], what[2])
             for uuid, what, begin, duration, _ in replayed(self.events)
+            if self.tracks[uuid]["name"] != "groups"
         )
+
+    def groups(self) -> Counter[tuple[int, str, int, int]]:
+        """IPU, name, begin and duration of each group."""
+        return Counter(
+            (self.ipu(uuid), what[0], begin, duration)
+            for uuid, what, begin, duration, _ in replayed(self.events)
+            if self.tracks[uuid]["name"] == "groups"
+        )
+
+
+def grouped(directory: Path, hz: float) -> Counter[tuple[int, str, int, int]]:
+    """The groups as they are found in all intervals of an IPU at once."""
+    found: Counter[tuple[int, str, int, int]] = Counter()
+    with open_report(directory) as report:
+        steps = report.execution.steps()
+    for ipu, part in steps.groupby("ipu"):
+        blocks = flame_blocks(part)
+        for row in blocks[blocks["type"] == GROUP].itertuples():
+            begin, end = nanoseconds(row.begin, hz), nanoseconds(row.end, hz)
+            found[ipu, row.name or "group", begin, end - begin] += 1
+    return found
+
+
+def live(what: Expected, directory: Path, ipu: int) -> list[tuple[int, int]]:
+    """When the bytes change that are live at the step of the program that began last, and to what."""
+    most: dict[int, int] = {}
+    with sqlite3.connect(f"file:{directory / 'profile.pop'}?mode=ro&immutable=1", uri=True) as database:
+        for program, size in database.execute("SELECT program_id, not_always_live_bytes FROM liveness_steps"):
+            most[program] = max(size, most.get(program, size))
+    database.close()
+    rows = [r for r in what.rows if r["ipu"] == ipu and r["end"] > r["begin"] and r["type"] != "SyncAns"]
+    points: list[tuple[int, int]] = []
+    for row in sorted(rows, key=lambda r: (r["begin"], r["step"])):
+        size = most.get(row["program"])
+        if size is not None and (not points or points[-1][1] != size):
+            points.append((nanoseconds(row["begin"], what.hz), size))
+    return points
 
 
 def wanted(what: Expected) -> Counter[tuple[Slice, str, Any]]:
@@ -127,6 +169,11 @@ def test_every_step_is_a_slice(tmp_path: Path, seed: int) -> None:
             found = trace.counters.get((ipu, name), [])
             assert [time for time, _ in found] == [time for time, _ in points]
             assert dict(found) == dict(points)  # of steps that end together, the last is what stays
+    # AND another is the memory that is live while they run
+    for ipu in {row["ipu"] for row in what.rows}:
+        assert trace.counters.get((ipu, "live memory of the replica"), []) == live(what, directory, ipu)
+    # AND groups of neighbours are slices of their own
+    assert trace.groups() == grouped(directory, what.hz)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -143,13 +190,13 @@ def test_batches_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ba
     # GIVEN intervals that come in small batches, so that what is open at the end of one ends in a later one,
     # AND names that are soon too many to be kept in mind
     directory = random_report(tmp_path / "report", 5)
-    batches = perfetto.interval_batches
+    batches = trace_tracks.interval_batches
 
     def small(*arguments: Any, **options: Any) -> Any:
         for frame in batches(*arguments, **options):
             yield from (frame.iloc[at : at + batch] for at in range(0, len(frame), batch))
 
-    monkeypatch.setattr(perfetto, "interval_batches", small)
+    monkeypatch.setattr(trace_tracks, "interval_batches", small)
     monkeypatch.setattr(perfetto, "_MOST_NAMES", 4)
     # WHEN exported; THEN it is as ever
     data = written(directory)
@@ -160,8 +207,11 @@ def test_batches_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ba
     for row in what.rows:
         moved[row["ipu"], "bytes in"] += row["data_in"] or 0
         moved[row["ipu"], "bytes out"] += row["data_out"] or 0
-    assert {key: points[-1][1] for key, points in trace.counters.items()} == {k: v for k, v in moved.items() if v}
-    assert all(points == sorted(points) for points in trace.counters.values())
+    totals = {key: points[-1][1] for key, points in trace.counters.items() if key in moved}
+    assert totals == {key: total for key, total in moved.items() if total}
+    assert all([time for time, _ in points] == sorted(time for time, _ in points) for points in trace.counters.values())
+    # AND groups are as if all came at once
+    assert trace.groups() == grouped(directory, what.hz)
     assert trace.counters
     cleared = [packet for packet in decode(data)["packet"] if packet.get("sequence_flags") == 1]
     assert len(cleared) > 1
@@ -180,6 +230,28 @@ def test_intervals_that_nest_share_a_track_and_others_do_not(tmp_path: Path) -> 
         (first, "a", 0, 100, 0), (first, "b", 0, 40, 1), (first, "c", 10, 30, 2), (first, "d", 40, 0, 1),
         (first, "e", 60, 40, 1), (second, "f", 90, 30, 0), (first, "g", 100, 30, 0),
     ])  # fmt: skip
+
+
+def test_groups_are_nested_and_end_with_a_stream_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["a/b/x", "a/b/y", "a/c", "a/c", "copy", "a/b/z", "a/d"]
+    steps = [(at * 10, at * 10 + 9, "StreamCopyBegin" if name == "copy" else "OnTileExecute", name)
+             for at, name in enumerate(names)]  # fmt: skip
+    directory = given_report(tmp_path / "report", steps)
+
+    def groups() -> list[tuple[str, int, int, int]]:
+        trace = Trace(written(directory))
+        found = [(what[0], begin, begin + duration, depth) for uuid, what, begin, duration, depth in
+                 replayed(trace.events) if trace.tracks[uuid]["name"] == "groups"]  # fmt: skip
+        return sorted(found, key=lambda one: (one[1], one[3]))
+
+    # GIVEN names that share parts, and a stream copy; THEN groups nest; AND none reaches across the copy
+    assert groups() == [("a", 0, 39, 0), ("b", 0, 19, 1), ("StreamCopy", 40, 49, 0), ("a", 50, 69, 0)]
+    # AND where too many intervals would have to be kept, a group is cut in two
+    monkeypatch.setattr(flame, "_MOST_KEPT", 3)
+    batches = trace_tracks.interval_batches
+    monkeypatch.setattr(trace_tracks, "interval_batches", lambda *arguments, **options: (
+        frame.iloc[at : at + 1] for frame in batches(*arguments, **options) for at in range(len(frame))))  # fmt: skip
+    assert groups() == [("a", 0, 29, 0), ("b", 0, 19, 1), ("StreamCopy", 40, 49, 0), ("a", 50, 69, 0)]
 
 
 def test_hostile_names_come_through_as_they_are(tmp_path: Path) -> None:
@@ -234,8 +306,6 @@ def test_no_execution(tmp_path: Path) -> None:
 
 def test_the_real_cache(real_cache: Path) -> None:
     # GIVEN the only real file; WHEN exported; THEN its leaf blocks are the slices, and the span is the known one
-    import sqlite3
-
     with sqlite3.connect(f"file:{real_cache / 'profile.pop_cache'}?mode=ro&immutable=1", uri=True) as database:
         (name,) = next(
             iter(database.execute("SELECT name FROM sqlite_master WHERE name LIKE 'execution_trace_blocks%'"))
@@ -244,11 +314,15 @@ def test_the_real_cache(real_cache: Path) -> None:
             f"SELECT ipu, cycles_from, cycles_to FROM {name} WHERE tag <> 'FlameGraphNode'"
         ).fetchall()
     database.close()
-    slices = Trace(written(real_cache)).slices()
+    trace = Trace(written(real_cache))
+    slices = trace.slices()
     found = Counter({(one.ipu, one.begin, one.begin + one.duration): 0 for one, _, _ in slices})
     for (one, _, _), count in slices.items():
         found[one.ipu, one.begin, one.begin + one.duration] += count
     assert found == Counter(blocks)
+    # AND its groups are there
+    assert trace.groups() == grouped(real_cache, 1e9)
+    assert sum(trace.groups().values()) > 500
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -13,7 +13,7 @@ from pvanalyse.render.protobuf import (
     encode_varint,
     integer_fields,
     join,
-    merge,
+    merged,
     message_fields,
 )
 from tests.render.wire import decode
@@ -48,7 +48,7 @@ def test_two_kinds_of_messages_in_one_order(rows: list[tuple[bool, int]]) -> Non
         return message_fields(7, [integer_fields(1, values), *(constant_fields(len(values), 3, one) for one in more)])
 
     at_first = np.array([kind for kind, _ in rows], bool)
-    data = merge(messages(True, "first"), at_first, messages(False)).to_bytes()  # type: ignore[arg-type]
+    data = merged(messages(True, "first"), at_first, messages(False))  # type: ignore[arg-type]
     wanted = [{"integer": value, **({"text": "first"} if kind else {})} for kind, value in rows]
     assert decode(data, MESSAGE).get("message", []) == wanted
 
@@ -58,7 +58,7 @@ def test_a_column_of_one_is_a_message(value: int) -> None:
     single = encode_field(7, encode_field(1, value) + encode_field(3, "é"))
     columns = [integer_fields(1, np.array([value])), constant_fields(1, 3, "é")]
     assert message_fields(7, columns).to_bytes() == single
-    assert join(columns).lengths().tolist() == [len(single) - 2]
+    assert join(columns).lengths.tolist() == [len(single) - 2]
     assert decode(single, MESSAGE) == {"message": [{"integer": value, "text": "é"}]}
 
 

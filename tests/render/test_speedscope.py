@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pvanalyse.errors import NotCaptured
-from pvanalyse.render import speedscope
+from pvanalyse.render import speedscope, trace_tracks
 from pvanalyse.render.speedscope import write_speedscope
 from pvanalyse.report import open_report
 from tests.oracle.reports import write_profile
@@ -92,13 +92,13 @@ def test_batches_and_files_do_not_show_and_ipus_can_be_chosen(
 ) -> None:
     # GIVEN small batches, and profiles that are at once too large for memory
     directory = random_report(tmp_path / "report", seed)
-    batches = speedscope.interval_batches
+    batches = trace_tracks.interval_batches
 
     def small(*arguments: Any, **options: Any) -> Any:
         for frame in batches(*arguments, **options):
             yield from (frame.iloc[at : at + 2] for at in range(0, len(frame), 2))
 
-    monkeypatch.setattr(speedscope, "interval_batches", small)
+    monkeypatch.setattr(trace_tracks, "interval_batches", small)
     monkeypatch.setattr(speedscope, "_IN_MEMORY", 1)
     ipu = expected(directory).rows[0]["ipu"]
     assert slices(written(directory, ipus=[ipu])) == expected(directory, f"ipu = {ipu}").slices()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args, overload
 
 from pvanalyse.analysis.insights.facts import Facts
+from pvanalyse.analysis.shown import Shown
 from pvanalyse.errors import UsageError
 
 Severity = Literal["info", "advice", "warning", "critical"]
@@ -77,7 +78,7 @@ class NotEvaluated:
 
 
 @dataclass(frozen=True, slots=True)
-class Insights(Sequence[Insight]):
+class Insights(Shown, Sequence[Insight]):
     """What the rules found, most severe first; a sequence of insights.
 
     Attributes

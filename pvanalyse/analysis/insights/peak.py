@@ -8,7 +8,8 @@ import pandas as pd
 from pvanalyse.analysis.columns import Integers
 from pvanalyse.analysis.insights.facts import Facts
 from pvanalyse.analysis.insights.model import Evidence, Insight, count, insight, rule, share, size, step, text
-from pvanalyse.analysis.liveness import explain_peak, fp16_candidates, peaks
+from pvanalyse.analysis.liveness import peaks
+from pvanalyse.analysis.peak_reduction import explain_peak, fp16_candidates
 
 _BATCH_KEYS = ("batch", "batchsize", "microbatch", "microbatchsize")
 
