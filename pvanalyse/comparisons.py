@@ -65,10 +65,12 @@ class ReportComparison(Comparison):
         return f"<Comparison of {', '.join(map(repr, self.names))}>"
 
     def _repr_html_(self) -> str:
+        from pvanalyse.plots import COMPARISON_KINDS
+        from pvanalyse.plots.inline import pictures
         from pvanalyse.render.comparison import overview
         from pvanalyse.render.html import render_html
 
         try:
-            return render_html(overview(self))
+            return render_html(overview(self)) + pictures(COMPARISON_KINDS.values(), self)
         except PvanalyseError as error:
             return f"<p>Reports that cannot be compared: {escape(str(error))}</p>"

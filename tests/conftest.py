@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "sample_reports"
-LAYOUT = SAMPLES / "synthesis" / "profile_layout.sql"
+LAYOUT = ROOT / "pvanalyse" / "readers" / "dialects" / "pvanalyse-1.sql"
 REAL_REPORTS = Path(os.environ.get("PVANALYSE_REAL_REPORTS", ROOT.parent / "shared" / "real_reports"))
 
 Rows = Mapping[str, Iterable[Sequence[Any]]]

@@ -25,6 +25,7 @@ from pvanalyse.analysis.rules import (
     is_glob,
     most_specific,
 )
+from pvanalyse.analysis.shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -168,7 +169,7 @@ class ReportCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckResult:
+class CheckResult(Shown):
     """All reports of one call.
 
     Attributes

@@ -161,7 +161,7 @@ def read_lifetimes(source: TableSource) -> Lifetimes:
         The steps of the report cannot be.
     """
     num_steps = number_of_steps(source)
-    class_ids, first_interval, begin, end = _intervals(source, num_steps)
+    class_ids, first_interval, begin, end = class_intervals(source, num_steps)
     tiles, sizes, classes = [], [], []
     for batch in source.batches("lowered_variables", _COLUMNS):
         known = batch.column("equivalence_class_id").is_valid().to_numpy(zero_copy_only=False)
@@ -193,7 +193,15 @@ def number_of_steps(source: TableSource) -> int:
     return last + 1
 
 
-def _intervals(source: TableSource, num_steps: int) -> tuple[Integers, Integers, Integers, Integers]:
+def class_intervals(source: TableSource, num_steps: int) -> tuple[Integers, Integers, Integers, Integers]:
+    """Return the classes that are ever live and when they are.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        int64: ids of the classes, ascending; where the intervals of each begin in the last two, and one more; begin and
+        end of each interval in steps.
+    """
     table = source.arrow("equivalence_class_intervals")
     table = table.filter(table.column(0).is_valid())
     identity, begin, end = (integers(table.column(at)) for at in range(3))

@@ -18,4 +18,5 @@ class Shown:
         cls._as_html = staticmethod(render)
 
     def _repr_html_(self) -> str | None:
-        return None if self._as_html is None else self._as_html(self)
+        render = type(self)._as_html
+        return None if render is None else render(self)

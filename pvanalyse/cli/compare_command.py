@@ -88,12 +88,10 @@ def _picture(text: str, output: Output) -> tuple[str, Path]:
 
 
 def _drawn(compared: ReportComparison, kind: str, target: Path, explained: tuple[str, ...], output: Output) -> bytes:
-    from matplotlib import style
-
-    from pvanalyse.plots.figures import figure_axes, picture
+    from pvanalyse.plots.figures import figure_axes, picture, plain_style
 
     metric = {"metric": explained[0]} if explained and "metric" in COMPARISON_KINDS[kind].options else {}
-    with style.context("default"):  # alike on every machine, whatever a user's matplotlibrc says
+    with plain_style():
         axes = figure_axes(COMPARISON_KINDS[kind].size, _DPI)
         COMPARISON_KINDS[kind].load()(compared, **metric, units=output.units, ax=axes)
         return picture(axes, target.suffix.removeprefix("."), _DPI)

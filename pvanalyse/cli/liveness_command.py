@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pvanalyse.cli.options import Output, report_options
-from pvanalyse.cli.sections import asked, regular_expression, show_option, top_option, usual
+from pvanalyse.cli.sections import asked, regular_expression, show_option, size, top_option, usual
 from pvanalyse.cli.tiles import TileSelection, tile_options
 from pvanalyse.errors import UsageError
-from pvanalyse.units import parse_bytes
 
 if TYPE_CHECKING:
     from pvanalyse.report import Report
@@ -20,13 +19,6 @@ _OF_TILES = ("peaks", "at-peak", "always-live", "tiles", "curve")
 _USUAL = (*_OF_TILES, "fp16")
 _OPTIONS = {"step": "at-step", "pair": "difference", "pattern": "lifetimes", "reduce_by": "reduction"}
 _OF_REPLICA = {"fp16": "--show fp16", "difference": "--diff", "lifetimes": "--variable", "reduction": "--reduce-by"}
-
-
-def _size(_ctx: click.Context, _option: click.Parameter, value: str | None) -> int | None:
-    try:
-        return None if value is None else parse_bytes(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
 
 
 @click.command("liveness")
@@ -38,7 +30,7 @@ def _size(_ctx: click.Context, _option: click.Parameter, value: str | None) -> i
               help="Show what is live at one step and not, or less, at the other.")  # fmt: skip
 @click.option("--variable", "pattern", metavar="REGEX", callback=regular_expression,
               help="Show when the variables are live in whose name this regular expression is found.")  # fmt: skip
-@click.option("--reduce-by", metavar="SIZE", callback=_size,
+@click.option("--reduce-by", metavar="SIZE", callback=size,
               help="Show variables without which the peak would be lower by SIZE, such as '2 MiB'.")  # fmt: skip
 @click.option("--peaks", "num_peaks", type=click.IntRange(1), default=3, show_default=True, metavar="N",
               help="How many peaks.")  # fmt: skip

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +65,10 @@ def command(kind: str, path: str, file: str, file_format: str | None, width: flo
     file_format = file_format or _format_of(target)
     output = Output((), units, quiet, force)
     output.refuse_to_overwrite(target)
+    from pvanalyse.plots.figures import figure_axes, picture, plain_style
     from pvanalyse.report import open_report
 
-    with progress(quiet) as shown, open_report(path, dialect, debug_info, shown.update) as report, _plain_style():
-        from pvanalyse.plots.figures import figure_axes, picture
-
+    with progress(quiet) as shown, open_report(path, dialect, debug_info, shown.update) as report, plain_style():
         size = (width or drawn.size[0], height or drawn.size[1])
         axes = drawn.load()(report, **given, units=units, ax=figure_axes(size, dpi))
         contents = picture(axes, file_format, dpi)
@@ -105,12 +102,3 @@ def _format_of(path: Path) -> str:
     if suffix not in FORMATS:
         raise UsageError(f"{path}: a picture's name ends in {', '.join('.' + one for one in FORMATS)}; or use --format")
     return suffix
-
-
-@contextmanager
-def _plain_style() -> Iterator[None]:
-    """Draw alike on every machine, whatever a user's matplotlibrc says."""
-    from matplotlib import style
-
-    with style.context("default"):
-        yield

@@ -11,6 +11,7 @@ import click
 
 from pvanalyse.errors import NotCaptured, UsageError
 from pvanalyse.names import printable
+from pvanalyse.units import parse_bytes
 
 if TYPE_CHECKING:
     from pvanalyse.render.parts import Part
@@ -91,6 +92,14 @@ def regular_expression(_ctx: click.Context, option: click.Parameter, value: str 
     except (OverflowError, RecursionError) as error:
         raise UsageError(_marked(option, value, str(error), 0)) from None
     return value
+
+
+def size(_ctx: click.Context, _option: click.Parameter, value: str | None) -> int | None:
+    """Read a size that an option gives, such as '2 MiB'."""
+    try:
+        return None if value is None else parse_bytes(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def _marked(option: click.Parameter, value: str, problem: str, where: int) -> str:

@@ -7,20 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 from pvanalyse.cli.options import Output, report_options
-from pvanalyse.cli.sections import regular_expression, show_option, top_option
-from pvanalyse.units import parse_bytes
+from pvanalyse.cli.sections import regular_expression, show_option, size, top_option
 
 if TYPE_CHECKING:
     from pvanalyse.report import Report
 
 _SHOWN = ("stages", "layers", "traffic", "shared")
-
-
-def _size(_ctx: click.Context, _option: click.Parameter, value: str | None) -> int | None:
-    try:
-        return None if value is None else parse_bytes(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
 
 
 @click.command("split")
@@ -34,7 +26,7 @@ def _size(_ctx: click.Context, _option: click.Parameter, value: str | None) -> i
 @click.option("--method", type=click.Choice(["exact", "greedy"]), default="exact", show_default=True,
               help="exact: the fullest tile is the least full that is possible; greedy: stages are filled one after "
                    "another, as published splitters do.")  # fmt: skip
-@click.option("--limit", metavar="SIZE", callback=_size,
+@click.option("--limit", metavar="SIZE", callback=size,
               help="What a tile may hold, such as '500 KiB'; default: its memory.")  # fmt: skip
 @show_option(_SHOWN)
 @top_option

@@ -62,6 +62,8 @@ def check(
     UnreadableFile, ReportNotFound
         The report, the budget or the baseline cannot be read.
     """
+    import pvanalyse.render.checks  # noqa: F401  (for notebooks)
+
     gate = make_gate(limits, budget, [] if baseline is None else [baseline], max_increase)
     with nullcontext(report) if isinstance(report, Report) else open_report(report) as opened:
         return _result([gate.judge(Measured(opened), opened, gate.baseline_of(opened, 0))])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from io import BytesIO
 from typing import Any
@@ -45,6 +46,15 @@ def new_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
 
         return plt.figure(figsize=size, layout="constrained").add_subplot()
     return figure_axes(size)
+
+
+@contextmanager
+def plain_style() -> Iterator[None]:
+    """Draw alike on every machine within the block, whatever a user's matplotlibrc says."""
+    from matplotlib import style
+
+    with style.context("default"):
+        yield
 
 
 def figure_axes(size: tuple[float, float], dpi: float = 100) -> Axes:

@@ -22,6 +22,7 @@ from pvanalyse.render.check_words import (
     verdict,
 )
 from pvanalyse.render.document import Document, Field, Formatter, Grid, Section, Unit, Value, formatter
+from pvanalyse.render.html import render_html
 from pvanalyse.render.markdown import render_markdown
 from pvanalyse.render.metrics import unit_of
 from pvanalyse.render.parts import records
@@ -32,7 +33,7 @@ MARKDOWN_CHARACTERS = 65_536
 """The longest comment that GitHub takes."""
 
 _ORDER = {status: position for position, status in enumerate(WORDS)}
-_OMITTED = "--format json has them all."
+_OMITTED = "JSON has them all."
 _NUMBER = Unit.COUNT  # of amounts in several units: such a column is aligned to the right, and never cut
 
 
@@ -325,3 +326,6 @@ def _exact_grid(result: CheckResult) -> Grid:
         for check in one.checks
     ]  # fmt: skip
     return Grid("", [Field(name, name) for name in names], rows)
+
+
+CheckResult.show_with(lambda result: render_html(_for_people(result, "binary", Detail())))

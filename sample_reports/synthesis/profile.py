@@ -23,6 +23,7 @@ from .vertices import VertexType
 Row = tuple[Any, ...]
 _LOWERED = ("lowered_variables", "program_lowered_variables", "equivalence_class_intervals")
 _ROWS_AT_ONCE = 50_000
+_LAYOUT = Path(__file__).parents[2] / "pvanalyse" / "readers" / "dialects" / "pvanalyse-1.sql"
 
 
 class ProfileWriter:
@@ -36,7 +37,7 @@ class ProfileWriter:
         self.connection = sqlite3.connect(path, isolation_level=None)
         self.connection.execute("PRAGMA journal_mode=OFF")
         self.connection.execute("PRAGMA synchronous=OFF")
-        self.connection.executescript(Path(__file__).with_name("profile_layout.sql").read_text("utf-8"))
+        self.connection.executescript(_LAYOUT.read_text("utf-8"))
         self.vertex_types: dict[VertexType, int] = {}
         for compute_set in graph.compute_sets:
             for vertex, _ in compute_set.vertices:

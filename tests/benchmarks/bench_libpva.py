@@ -25,7 +25,7 @@ from contextlib import closing
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-LAYOUT = ROOT / "sample_reports" / "synthesis" / "profile_layout.sql"
+LAYOUT = ROOT / "pvanalyse" / "readers" / "dialects" / "pvanalyse-1.sql"
 TILES = 16 * 1472
 CATEGORIES = ("vertexCode", "controlCode", "variable", "internalExchangeCode", "stack", "vertexInstanceState")
 

@@ -335,6 +335,11 @@ def test_units_theme_and_keys(open_tab: Callable[..., Tab], sample_page: PageOf,
     for units in ("si", "bytes", "binary"):
         tab.select("Sizes", units)
         assert tab.facts("#main")["Including gaps"] == format_bytes(most, units)
+    # and a link to the content changes no view
+    tab.tab.locator(".skip").focus()
+    tab.tab.keyboard.press("Enter")
+    assert tab.tab.evaluate("() => document.activeElement.id") == "main"
+    assert tab.texts("#main h2") == ["Memory by tile"]
     # and the way back leads through the views
     tab.tab.go_back()
     assert tab.texts("#main h2") == ["Tile map"]

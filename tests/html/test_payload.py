@@ -17,6 +17,9 @@ from pvanalyse.html.payload import SECTIONS, payload
 from pvanalyse.html.sections.execution import _coarser
 from tests.conftest import SAMPLES
 from tests.html.test_pack import unpacked
+from tests.oracle.execution_reports import make_execution_report
+from tests.oracle.memory_reports import make_memory_report
+from tests.oracle.reports import make_report
 
 
 def sections(report: pvanalyse.Report, **limits: int) -> dict[str, Any]:
@@ -152,6 +155,21 @@ def test_a_cache_alone_gives_a_timeline(real_cache: Path) -> None:
     assert sum(len(lane["begin"]) for lane in made["timeline"]["ipus"]) > 0
     assert {lane["ipu"] for lane in made["timeline"]["ipus"]} == set(steps["ipu"])
     assert "missing" in made["memory"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("make", [make_report, make_memory_report, make_execution_report])
+def test_any_report_can_be_put_into_a_page(make: Callable[..., Path], seed: int, tmp_path: Path) -> None:
+    # GIVEN a report of random contents, with tables and values missing
+    path = make(tmp_path / "report", seed)
+    # WHEN it is put into a page whole, and with next to no room, THEN the memory that is shown is the report's
+    with pvanalyse.open_report(path) as report:
+        expected = report.metrics().get("memory.total_including_gaps")
+        for made in (sections(report), sections(report, **dict.fromkeys(Limits.__slots__, 3))):
+            assert made.keys() == SECTIONS.keys()
+            assert sum(made["memory"].get("total", [])) == (expected or 0)
+            for section in made.values():
+                assert ("missing" in section) != ("leftOut" in section)
 
 
 def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:

@@ -252,7 +252,7 @@ def test_markdown_fits_into_a_comment_with_the_most_important_first(name: str, r
     text = markdown_text(whole)
     assert len(text) <= 65_536
     assert text.split("\n")[2].startswith("**NOT CAPTURED: ")
-    assert "json has them all" in text
+    assert "JSON has them all" in text
     check_markdown(text)
     position = [text.find(word) for word in ("| FAILED |", "| NOT CAPTURED |", "| passed |") if word in text]
     assert position == sorted(position)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from pvanalyse.analysis.columns import Integers, Keys, integers
 from pvanalyse.analysis.ids import Ids
 from pvanalyse.analysis.lifetimes import Lifetimes, number_of_steps
-from pvanalyse.analysis.lifetimes import _intervals as class_intervals
+from pvanalyse.analysis.lifetimes import class_intervals as class_intervals
 from pvanalyse.analysis.splitting.layers import Layers
 from pvanalyse.errors import NotCaptured
 from pvanalyse.tables import TableSource, table

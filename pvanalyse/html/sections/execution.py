@@ -68,7 +68,7 @@ def timeline(making: Making) -> dict[str, Any]:
     number = sum(len(part) for _, part in blocks)
     finest = 0
     shown = blocks
-    while sum(len(part) for _, part in shown) > making.limits.blocks:
+    while sum(len(part) for _, part in shown) > making.limits.blocks and finest < end - begin:
         finest = 2 * finest or max(1, (end - begin) // (64 * making.limits.blocks))
         shown = [(ipu, _coarser(part, finest)) for ipu, part in blocks]
     if finest:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -83,43 +85,58 @@ def tree(making: Making) -> dict[str, Any]:
 def operations(making: Making) -> dict[str, Any]:
     """Return tables: operations one by one, by module and by line of source; variables; vertices."""
     source = making.report
-    tables: list[dict[str, Any]] = []
-    reasons: list[NotCaptured] = []
 
-    def add(key: str, label: str, make: Callable[[], pd.DataFrame], columns: Sequence[tuple[str, str, Unit]]) -> None:
+    @cache
+    def asked() -> tuple[OperationCosts, OperationGroups]:
+        return OperationCosts(source), operation_groups(source)
+
+    wanted = (
+        _Table("operations", "Operations", _OPERATIONS, lambda: by_operation(*asked())),
+        _Table("modules", "Modules", _MODULES, lambda: by_module(*asked(), _MODULE_PARTS)),
+        _Table("lines", "Lines of source", _LINES, lambda: _by_line(*asked())),
+        _Table("variables", "Variables", _VARIABLES, lambda: memory_details.variables_frame(source)),
+        _Table("vertices", "Vertices", _VERTICES, lambda: memory_details.vertices_frame(source)),
+    )
+    tables: list[dict[str, Any]] = []
+    missing: list[NotCaptured] = []
+    for one in wanted:
         try:
-            frame = make()
+            frame = one.make()
         except NotCaptured as error:
-            reasons.append(error)
-            making.left_out.append(f"{label}: {error}")
-            return
-        size = next(
-            (name for name, _, unit in columns if unit in (Unit.BYTES, Unit.CYCLES) and frame[name].any()), None
-        )
+            missing.append(error)
+            making.left_out.append(f"{one.label}: {error}")
+            continue
+        if len(frame) or not tables:
+            tables.append(one.packed(making, frame))
+    if not tables:
+        raise missing[0]
+    if tables[0]["key"] == "operations" and asked()[1].grouped_by == NAMES:
+        making.left_out.append("Without debug information, operations are what names begin with.")
+    return {"tables": tables}
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table of the page: its name, its heading, its columns, and what makes it."""
+
+    key: str
+    label: str
+    columns: Sequence[tuple[str, str, Unit]]
+    make: Callable[[], pd.DataFrame]
+
+    def packed(self, making: Making, frame: pd.DataFrame) -> dict[str, Any]:
+        """Return the rows, largest first by the first size that tells them apart, without columns of nothing."""
+        sizes = [name for name, _, unit in self.columns if unit in (Unit.CYCLES, Unit.BYTES)]
+        size = next((name for name in sizes if frame[name].fillna(0).any()), None)
         if size is not None:
             frame = frame.sort_values(size, ascending=False, kind="stable", na_position="last")
-        frame = making.first(frame, making.limits.rows, label.lower())
-        described = [one for one in columns if one[2] is Unit.TEXT or frame[one[0]].notna().any()]
-        tables.append({"key": key, "label": label, "sort": size, **making.table(frame, described)})
-
-    if source.captured("programs"):
-        costs, groups = OperationCosts(source), operation_groups(source)
-        add("operations", "Operations", lambda: by_operation(costs, groups), _OPERATIONS)
-        add("modules", "Modules", lambda: by_module(costs, groups, _MODULE_PARTS), _MODULES)
-        if groups.grouped_by != NAMES:
-            add("lines", "Lines of source", lambda: _by_line(costs, groups), _LINES)
-        else:
-            making.left_out.append("Without debug information, operations are what names begin with.")
-    add("variables", "Variables", lambda: memory_details.variables_frame(source), _VARIABLES)
-    add("vertices", "Vertices", lambda: memory_details.vertices_frame(source), _VERTICES)
-    if not tables:
-        raise reasons[0]
-    return {"tables": tables}
+        frame = making.first(frame, making.limits.rows, self.label.lower())
+        held = [one for one in self.columns if one[2] is Unit.TEXT or frame[one[0]].notna().any()]
+        return {"key": self.key, "label": self.label, "sort": size, **making.table(frame, held)}
 
 
 def _by_line(costs: OperationCosts, groups: OperationGroups) -> pd.DataFrame:
     frame = by_source(costs, groups)
-    lines = ["" if line is pd.NA else f":{line}" for line in frame["line"].astype("Int64").astype(object)]
-    return frame.assign(
-        location=frame["file"].astype(object).astype(str) + pd.Series(lines, index=frame.index, dtype=str)
-    )
+    lines = ["" if pd.isna(line) else f":{line}" for line in frame["line"].tolist()]
+    places = [f"{file}{line}" for file, line in zip(frame["file"].tolist(), lines, strict=True)]
+    return frame.assign(location=pd.Series(places, index=frame.index, dtype="str"))
