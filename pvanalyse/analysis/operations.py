@@ -264,7 +264,7 @@ def _recorded(source: TableSource, groups: OperationGroups) -> Iterator[_Tensor]
     if not len(groups.of_context):
         return
     fields = source.arrow("debug_contexts", ["fields"]).column(0)
-    telling = pc.match_substring_regex(fields, '"(tensorId|signature)":').fill_null(False).to_numpy()
+    telling = pc.match_substring_regex(fields, '"(tensorId|signature|inputs|outputs)":').fill_null(False).to_numpy()
     rows = np.flatnonzero(telling & (groups.of_context >= 0))
     for row, text in zip(groups.of_context[rows].tolist(), fields.take(pa.array(rows)).to_pylist(), strict=True):
         yield from ((row, *tensor) for tensor in _tensors(parsed_fields(text)))
@@ -275,7 +275,9 @@ def _tensors(fields: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
     for role in ("input", "output"):
         listed = fields.get(f"{role}s")
         for one in listed if isinstance(listed, list) else ():
-            if isinstance(one, dict) and "tensorId" in one:
+            if isinstance(one, str):  # as PopART writes them
+                yield role, one, "", ""
+            elif isinstance(one, dict) and "tensorId" in one:
                 yield (role, *_tensor(one))
     if "tensorId" in fields:
         yield ("tensor", *_tensor(fields))

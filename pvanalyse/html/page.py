@@ -120,7 +120,7 @@ def page(
         style=Markup((_ASSETS / "style.css").read_text("utf-8")),  # noqa: S704  (ours)
         reports=packed,
         comparison=None if compared is None else _base64(Packer().finish(compared)),
-        plotly=_base64(gzip.compress(plotly.encode(), compresslevel=9, mtime=0)),
+        plotly=_packed_plotly(),
         program=Markup(program),  # noqa: S704  (ours)
     )
     return Page(text)
@@ -146,6 +146,11 @@ def _program() -> str:
 def _plotly() -> str:
     """Return plotly.js, as the package plotly brings it."""
     return (files("plotly") / "package_data" / "plotly.min.js").read_text("utf-8")
+
+
+@cache
+def _packed_plotly() -> str:
+    return _base64(gzip.compress(_plotly().encode(), compresslevel=9, mtime=0))
 
 
 def _base64(contents: bytes) -> str:

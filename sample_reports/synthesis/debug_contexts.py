@@ -88,11 +88,12 @@ def _popart_layers(operation: Operation, direction: str) -> list[_Layer]:
     popart_fields = {
         "category": "op",
         "opid": f"ai.graphcore.{kind}{suffix}:1",
-        "instanceId": len(operation.name),
-        "inputs": [{"index": 0, "tensorId": f"{operation.name}/in", "shape": list(operation.shape)}],
-        "outputs": [{"index": 0, "tensorId": operation.name, "shape": list(operation.shape)}],
-        "attributes": {"__execution_phase": 0, "__pipeline_stage": operation.stage},
+        "instanceId": str(len(operation.name)),
+        "inputs": [f"{operation.name}/in"],
+        "outputs": [operation.name],
+        "attributes": {"__execution_phase": "0", "__pipeline_stage": str(operation.stage)},
         "graphId": "",
+        "discard": 0,
     }
     builder = Source("popart/builder.cpp", 512, "popart::Builder::op")
     lowering = Source(f"popart/popx/op/{operation.kind}x.cpp", 88, f"popart::popx::{kind}{suffix}Opx::grow")

@@ -75,6 +75,7 @@ def _fields(rng: random.Random, layer: str) -> dict[str, Any]:
     """Return what a layer records, at times of a tensor, at times nonsense."""
     tensor = {"tensorId": rng.choice(NAMES), "shape": rng.choice(("[1 2]", [1, 2], [])), "elementType": "FLOAT16"}
     listed = [{"index": at, "tensorId": rng.choice(NAMES), "shape": [at, 4]} for at in range(rng.randint(0, 2))]
+    named = rng.choices(NAMES, k=rng.randint(0, 2))
     by_layer: dict[str, dict[str, Any]] = {
         "xla_op": {"category": "op", "op_name": rng.choice(NAMES), "op_type": "Conv2D",
                    "sourcefile": rng.choice(FILES), "sourceline": rng.choice((3, 4, "five", 10**18))},
@@ -83,8 +84,8 @@ def _fields(rng: random.Random, layer: str) -> dict[str, Any]:
         "poplar_driver": {"category": "op", "class": "ConvOp"},
         "poptorch": {"op_type": "aten::mm", "op_name": rng.choice(NAMES)},
         "onnx": {"category": rng.choice(("op", "op", "variable")), "opName": rng.choice((*NAMES, 5)), "opType": "MatMul"},
-        "popart": {"category": "op", "opid": rng.choice(("ai.onnx.MatMul:9", "Relu", ":1")), "inputs": listed,
-                   "outputs": rng.choice((listed, "none", [3])), "discard": rng.choice((0, 0, 1))},
+        "popart": {"category": "op", "opid": rng.choice(("ai.onnx.MatMul:9", "Relu", ":1")),
+                   "inputs": rng.choice((listed, named)), "outputs": rng.choice((listed, named, "none", [3])), "discard": rng.choice((0, 0, 1))},
         "popxl": {"category": "op", "api": "popxl.ops.add"},
         "popartbuilder": {"category": "api", "api": "matmul"},
         "poplibs": {"api": "poplin::convolution", "args": {"category": "op"}},

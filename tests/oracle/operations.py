@@ -280,9 +280,10 @@ def tensors(captured: Captured) -> Answer:
 
 def _tensors(context: Row) -> list[tuple[str, str, str, str]]:
     found = [
-        (key[:-1], one["tensorId"], "", str(one["shape"]).replace(" ", ""))
+        (key[:-1], one, "", "") if isinstance(one, str)
+        else (key[:-1], one["tensorId"], "", str(one["shape"]).replace(" ", ""))
         for key in ("inputs", "outputs") if isinstance(context.get(key), list)
-        for one in context[key] if isinstance(one, dict)
+        for one in context[key] if isinstance(one, dict | str)
     ]  # fmt: skip
     if "tensorId" in context:
         found.append(("tensor", context["tensorId"], context["elementType"], str(context["shape"]).replace(" ", "")))
