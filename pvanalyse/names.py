@@ -29,3 +29,15 @@ def _escape(char: str) -> str:
     if "\udc80" <= char <= "\udcff":  # a byte of a file name that is not UTF-8
         return f"\\x{ord(char) - 0xDC00:02x}"
     return char.encode("unicode_escape").decode("ascii")
+
+
+def marked(text: str, at: int) -> str:
+    """Return a text on a line with a caret below one of its characters."""
+    return f"  {printable(text)}\n  {' ' * sum(map(_columns, printable(text[:at])))}^"
+
+
+def _columns(char: str) -> int:
+    """Return how many columns of a terminal a character takes."""
+    if unicodedata.category(char) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

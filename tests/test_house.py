@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 
 # Rooms in the order of the data flow: a room may import from its own row and from rows above.
 FLOW = (
-    ("names", "units"),
+    ("collector", "names", "units"),
     ("errors",),
     ("tables",),
     ("report_files",),
@@ -23,7 +23,7 @@ FLOW = (
     ("accessors",),
     ("report", "comparisons"),
     ("__init__",),
-    ("gate", "logs", "libpva", "watching"),
+    ("gate", "logs", "libpva", "capture", "watching"),
     ("cli",),
     ("__main__",),
 )

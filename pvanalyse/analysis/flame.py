@@ -16,9 +16,7 @@ them against it. Names are paths with ``/`` between the parts, and in the order 
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -26,6 +24,7 @@ import numpy as np
 import pandas as pd
 
 from pvanalyse.analysis.intervals import COMPILER_COPY, GROUP
+from pvanalyse.collector import collector_paused
 from pvanalyse.errors import UsageError
 
 STREAM_COPY = "StreamCopy"
@@ -81,7 +80,7 @@ def flame_blocks(intervals: pd.DataFrame) -> pd.DataFrame:
     """
     if "ipu" in intervals and intervals["ipu"].nunique() > 1:
         raise UsageError("blocks are grouped within one IPU: choose one")
-    with _no_collection():
+    with collector_paused():
         blocks = _grouped(_merged(intervals))
         _fit_groups(blocks)
         return _table(blocks)
@@ -261,7 +260,7 @@ def _groups_of(intervals: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Return the groups in intervals that have to do with no others."""
     rows: list[tuple[str, int, int]] = []
     if intervals:
-        with _no_collection():
+        with collector_paused():
             groups = _fit_groups(_grouped(_merged(pd.concat(intervals))))
             groups.sort(key=lambda group: (group.begin, -group.end, group.shared))
             rows = [(_own_name(group), group.begin, group.end) for group in groups]
@@ -269,18 +268,6 @@ def _groups_of(intervals: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["name", "begin", "end"]).astype(
         {"name": "str", "begin": "int64", "end": "int64"}
     )
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Pause the garbage collector, which looks through many small objects for cycles that blocks never make."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _own_name(block: _Block) -> str:

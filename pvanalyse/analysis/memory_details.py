@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pvanalyse.analysis.columns import Integers, Sums, integers, only_row
+from pvanalyse.analysis.columns import Integers, Keys, Sums, integers, only_row
 from pvanalyse.analysis.selection import batches_on_tiles, number_of_tiles
 from pvanalyse.errors import NotCaptured, UsageError
 from pvanalyse.tables import TABLES, TableSource, table
@@ -66,13 +66,13 @@ def vertices_frame(source: TableSource, tiles: Integers | None = None, pattern: 
     code, present = Sums(len(types)), np.zeros(len(types), np.int64)
     for batch in source.batches("tile_vertices"):
         tile = integers(batch.column("tile"))
-        at = _positions(types["vertex_type_id"], integers(batch.column("vertex_type_id")))
+        at = Keys(types["vertex_type_id"].to_numpy(np.int64)).positions(integers(batch.column("vertex_type_id")))
         chosen = (at >= 0) & (np.ones(len(tile), bool) if tiles is None else np.isin(tile, tiles))
         code.add(at[chosen], integers(batch.column("code_bytes"))[chosen])
         present += np.bincount(at[chosen], minlength=len(types))
     instances = np.zeros(len(types), np.int64)
     for _, type_ids, counts in _vertex_counts(source, tiles):
-        at = _positions(types["vertex_type_id"], type_ids)
+        at = Keys(types["vertex_type_id"].to_numpy(np.int64)).positions(type_ids)
         np.add.at(instances, at[at >= 0], counts.sum(axis=1, dtype=np.int64)[at >= 0])
     types["code_bytes"] = [code[at] for at in range(len(types))]
     types["num_instances"] = instances
@@ -96,7 +96,7 @@ def compute_sets_frame(source: TableSource, tiles: Integers | None = None, patte
     sums = {name: np.zeros(len(sets), np.int64) for name in ("num_vertices", "state_bytes", "num_vertex_types")}
     on_tile = np.zeros((len(sets), _width(source, tiles)), bool)
     for set_ids, type_ids, counts in _vertex_counts(source, tiles):
-        at = _positions(sets["compute_set_id"], set_ids)
+        at = Keys(sets["compute_set_id"].to_numpy(np.int64)).positions(set_ids)
         number = counts.sum(axis=1, dtype=np.int64)
         state = number * np.array([state_of_type.get(one, 0) for one in type_ids.tolist()])
         for name, values in zip(sums, (number, state, number > 0), strict=True):
@@ -344,13 +344,6 @@ def _num_tiles(source: TableSource) -> int:
 
 def _width(source: TableSource, tiles: Integers | None) -> int:
     return _num_tiles(source) if tiles is None else len(tiles)
-
-
-def _positions(ids: pd.Series[int], wanted: Integers) -> Integers:
-    """Return where each id is among the sorted ids of a table, −1 where it is not."""
-    keys = ids.to_numpy(np.int64)
-    at = np.minimum(np.searchsorted(keys, wanted), max(0, len(keys) - 1))
-    return np.where(keys[at] == wanted, at, -1) if len(keys) else np.full(len(wanted), -1)
 
 
 def _frame(source: TableSource, name: str, columns: list[str]) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from pvanalyse.analysis.columns import Integers, Sums, integers
+from pvanalyse.analysis.columns import Integers, Keys, Sums, integers
 from pvanalyse.analysis.memory_details import matching
 from pvanalyse.analysis.origins import Origins
 from pvanalyse.analysis.program_graph import (
@@ -272,11 +272,12 @@ def _executed(source: TableSource, graph: ProgramGraph) -> tuple[list[int], list
     """Return how often each program was executed, and its cycles over these executions and IPUs."""
     steps = source.arrow("execution_steps", ["step_id", "program_id"]).drop_null()
     step_id, program_id = (column.to_numpy() for column in steps.columns)
-    at = _look_up(np.array(graph.ids, np.int64), program_id)
+    at = Keys(np.array(graph.ids, np.int64)).positions(program_id)
     executions = np.bincount(at[at >= 0], minlength=len(graph.ids))
     cycles = Sums(len(graph.ids))
+    steps_of = Keys(step_id)
     for batch in source.batches("execution_step_ipus", ["step_id", "cycles"]):
-        step = _look_up(step_id, integers(batch.column("step_id")))
+        step = steps_of.positions(integers(batch.column("step_id")))
         program = np.where(step >= 0, at[step], -1) if len(at) else step
         cycles.add(program[program >= 0], integers(batch.column("cycles"))[program >= 0])
     return executions.tolist(), [cycles[one] for one in range(len(graph.ids))]
@@ -288,20 +289,10 @@ def _live(source: TableSource, graph: ProgramGraph) -> list[int]:
     if source.captured("liveness_steps"):
         steps = source.arrow("liveness_steps", ["program_id", "not_always_live_bytes"]).drop_null()
         program_id, size = (column.to_numpy() for column in steps.columns)
-        at = _look_up(np.array(graph.ids, np.int64), program_id)
+        at = Keys(np.array(graph.ids, np.int64)).positions(program_id)
         np.maximum.at(most, at[at >= 0], size[at >= 0])
     result: list[int] = most.tolist()
     return result
-
-
-def _look_up(keys: Integers, wanted: Integers) -> Integers:
-    """Return where each wanted key is, −1 where it is not."""
-    if not len(keys):
-        return np.full(len(wanted), -1)
-    order = np.arange(len(keys)) if (keys[1:] > keys[:-1]).all() else np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    at = np.minimum(np.searchsorted(ordered, wanted), len(keys) - 1)
-    return np.where(ordered[at] == wanted, order[at], -1)
 
 
 # ---------------------------------------------------------------------------------------------------------- the rows

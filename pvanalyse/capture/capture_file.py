@@ -27,10 +27,10 @@ CREATE TABLE capture_variables (variable_id INTEGER PRIMARY KEY, tile INTEGER, p
 CREATE TABLE capture_compute_sets (compute_set_id INTEGER PRIMARY KEY, name TEXT, contents BLOB);
 CREATE TABLE capture_live (position INTEGER PRIMARY KEY, step_begin INTEGER);
 """
-_CLASS_OF = "(SELECT equivalence_class_id FROM capture_classes WHERE lowered_variable_id = ?1 AND tile = ?4)"
 _INSERT = {
     "lowered_variables": "INSERT INTO lowered_variables (lowered_variable_id, variable_id, name, tile, bytes, "
-    f"always_live, equivalence_class_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, iif(?6, NULL, {_CLASS_OF}))",
+    "always_live, equivalence_class_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, iif(?6, NULL, (SELECT equivalence_class_id "
+    "FROM capture_classes WHERE lowered_variable_id = ?1 AND tile = ?4)))",
     "program_lowered_variables": "INSERT OR IGNORE INTO program_lowered_variables VALUES (?, ?)",
     "equivalence_class_intervals": "INSERT INTO equivalence_class_intervals VALUES (?, ?, ?) "
     "ON CONFLICT DO UPDATE SET step_end = max(step_end, excluded.step_end)",
@@ -79,6 +79,7 @@ class CaptureFile:
         self._rows: dict[str, list[Row]] = defaultdict(list)
         self._remarks: Counter[str] = Counter()
         self._inserts: dict[str, str] = {}
+        self._since = time.monotonic()
         self.continued = self.discarded = False
         self._database = self._open()
         found = self._origin_found()
@@ -109,11 +110,12 @@ class CaptureFile:
         names = {name for (name,) in self._database.execute("SELECT name FROM sqlite_master")}
         if not names:
             return {}
-        if "report_info" not in names:
+        sql = "SELECT key, value FROM report_info"
+        facts = dict(self._database.execute(sql)) if "report_info" in names else {}
+        if not facts.keys() >= self._origin.keys():
             self._database.close()
             raise UnreadableFile(self.path, "is not an unfinished capture; move it away")
-        facts = dict(self._database.execute("SELECT key, value FROM report_info"))
-        return {"layout": "", **{key: facts.get(key, "") for key in self._origin}}
+        return {key: facts[key] for key in self._origin}
 
     def _make(self) -> None:
         layout = (resources.files("pvanalyse.readers") / "dialects" / "pvanalyse-1.sql").read_text("utf-8")

@@ -67,6 +67,7 @@ NEVER_TOLD = (
 
 GUARDED = {
     "Graph.numVertices": ("graph", ("num_vertices",)),
+    "Graph.numComputeSets": ("graph", ("num_compute_sets",)),
     "CategoryMemory.regions": ("tile_memory_category", ("region", "overlapped")),
     "RegionMemory.overlapped": ("tile_memory_category", ("overlapped",)),
     "ComputeSet.estimatedCyclesByTile": ("compute_sets", ("estimated_cycles_by_tile",)),

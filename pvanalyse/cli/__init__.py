@@ -31,6 +31,7 @@ _COMMANDS = {
     "plot": "Draw memory, liveness and execution: PNG, SVG or PDF.",
     "export": "Write the execution as a Perfetto, speedscope or Chrome trace, or tables as CSV, Parquet or SQLite.",
     "watch": "Run a command on a report again whenever it changes and is complete.",
+    "capture": "On a machine with the Poplar SDK: write a report down so that pvanalyse reads it anywhere.",
     "inspect": "Describe any SQLite file, and draft a dialect for it.",
 }
 """Each command by name with its short help, so that --help need not import them."""

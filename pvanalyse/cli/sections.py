@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pvanalyse.errors import NotCaptured, UsageError
-from pvanalyse.names import printable
+from pvanalyse.names import marked
 from pvanalyse.units import parse_bytes
 
 if TYPE_CHECKING:
@@ -103,7 +103,4 @@ def size(_ctx: click.Context, _option: click.Parameter, value: str | None) -> in
 
 
 def _marked(option: click.Parameter, value: str, problem: str, where: int) -> str:
-    from rich.cells import cell_len
-
-    before = " " * cell_len(printable(value[:where]))
-    return f"{option.opts[0]}: not a regular expression: {problem}\n  {printable(value)}\n  {before}^"
+    return f"{option.opts[0]}: not a regular expression: {problem}\n{marked(value, where)}"

@@ -36,9 +36,9 @@ from typing import Any
 
 from pvanalyse.analysis.rules import DEFAULT, Increase, Limit, Rules
 from pvanalyse.errors import UsageError
-from pvanalyse.gate.limits import check_name, marked, parse_metric_increase, parse_metric_limit
+from pvanalyse.gate.limits import check_name, parse_metric_increase, parse_metric_limit
 from pvanalyse.gate.text_files import read_text_file
-from pvanalyse.names import printable
+from pvanalyse.names import marked, printable
 
 StrPath = str | PathLike[str]
 

@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
-from unicodedata import east_asian_width
 
 from pvanalyse.analysis.metrics import CATALOGUE, Number, metric_spec
 from pvanalyse.analysis.rules import DEFAULT, AnyRule, Better, Increase, Limit, Rule, Sense, better, is_glob
 from pvanalyse.errors import UsageError
-from pvanalyse.names import printable
+from pvanalyse.names import marked, printable
 from pvanalyse.units import parse_bytes
 
 _COMPARISON = re.compile(r"[<>=!≤≥~]+")
@@ -181,13 +180,6 @@ def check_name(pattern: str, written: _Written | None = None, at: int = 0) -> No
     written = written or _Written(pattern, "")
     if not is_glob(pattern) and metric_spec(pattern) is None:
         raise written.wrong(at, f"there is no metric '{pattern}'{_nearest(pattern, ())}")
-
-
-def marked(text: str, at: int) -> str:
-    """Return a text on a line with a caret below one of its characters."""
-    before = printable(text[:at])
-    wide = sum(east_asian_width(char) in "WF" for char in before)
-    return f"  {printable(text)}\n  {' ' * (len(before) + wide)}^"
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,8 +30,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pvanalyse.collector import collector_paused
 from pvanalyse.errors import UnreadableFile
-from pvanalyse.readers.cbor_stream import CborFile, collector_paused
+from pvanalyse.readers.cbor_stream import CborFile
 from pvanalyse.readers.debug_columns import ContextColumns, texts_or_null
 from pvanalyse.tables import table
 

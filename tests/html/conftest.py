@@ -64,8 +64,9 @@ class Tab:
         )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
+    """A browser, for no longer than a module: its driver's event loop would be in the way of others'."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright, which drives a browser, is not installed")
     path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if path is None:

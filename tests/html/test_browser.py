@@ -11,6 +11,8 @@ import pytest
 import pvanalyse
 from pvanalyse.analysis.flame import flame_blocks
 from pvanalyse.analysis.intervals import GROUP
+from pvanalyse.html.page import page
+from pvanalyse.html.serving import LivePage, served
 from pvanalyse.units import format_bytes, format_count
 from tests.conftest import SAMPLES
 from tests.html.conftest import Tab
@@ -293,7 +295,7 @@ def test_two_reports_are_shown_side_by_side(tab: Tab, sample_page: PageOf) -> No
     with pvanalyse.open_report(SAMPLES / names[0]) as a, pvanalyse.open_report(SAMPLES / names[1]) as b:
         first, second = a.metrics(), b.metrics()
     # THEN it lists the metrics that differ, with the difference
-    rows = {row[0]: row for row in tab.table("#main .scroll")}
+    rows = {row[0]: row for row in tab.table("[aria-label='Metrics of both reports']")}
     assert rows.keys() == {name for name in first.keys() | second.keys() if first.get(name) != second.get(name)}
     change = second["liveness.peak"] - first["liveness.peak"]
     assert rows["liveness.peak"][1:4] == [
@@ -312,6 +314,42 @@ def test_two_reports_are_shown_side_by_side(tab: Tab, sample_page: PageOf) -> No
     tab.select("Reports", "b")
     assert tab.facts("#main")["Including gaps"] == shown[1]
     assert tab.tab.locator(".pane").count() == 1
+
+
+def test_a_cache_alone_shows_its_timeline(tab: Tab, real_cache: Path, tmp_path: Path) -> None:
+    # GIVEN a directory with only the viewer's cache
+    with pvanalyse.open_report(real_cache) as report:
+        report.html().save(tmp_path / "report.html")
+        steps = report.execution.steps()
+    # THEN its timeline is there, and other views say what captures them
+    tab.show(tmp_path / "report.html", "view=timeline")
+    assert len(tab.tab.locator("input[type=checkbox]").all()) == steps["ipu"].nunique()
+    tab.show(tmp_path / "report.html", "view=memory")
+    assert "was not captured in this report; to capture it:" in tab.tab.locator(".missing").inner_text()
+    assert "nothing" in tab.tab.locator("nav a[data-view=memory]").get_attribute("class")
+
+
+def test_a_served_page_is_loaded_again_when_there_is_another(tab: Tab) -> None:
+    # GIVEN a page on the loopback, with a view chosen
+    texts = []
+    for name in ("lightweight", "replicated"):
+        with pvanalyse.open_report(SAMPLES / name) as report:
+            texts.append(page([(name, report)], live=True).text)
+    live = LivePage(texts[0])
+    with served(live) as address:
+        with tab.tab.expect_response("**/events"):
+            tab.tab.goto(f"{address}#view=map&tile=5")
+        tab.settle()
+        assert tab.texts("#reports") == ["lightweight"]
+        tab.tab.wait_for_timeout(500)  # until it has heard which page this is
+        # WHEN there is another page, THEN that is shown, with the same view, and only this server was asked
+        live.replace(texts[1])
+        tab.tab.wait_for_selector("#reports:has-text('replicated')")
+        tab.settle()
+        assert tab.facts("#main")["Tile"] == "5"
+        tab.tab.goto("about:blank")
+    assert {url.partition("#")[0] for url in tab.asked} == {address, f"{address}events"}
+    tab.asked.clear()
 
 
 def test_units_theme_and_keys(open_tab: Callable[..., Tab], sample_page: PageOf, report: pvanalyse.Report) -> None:

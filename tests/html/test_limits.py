@@ -87,3 +87,12 @@ def test_the_page_stays_small_and_is_drawn(large: Path, tmp_path: Path, tab: Tab
     tab.show(path, "view=memory")
     assert tab.facts("#main")["Including gaps"] == format_bytes(metrics["memory.tile_max_including_gaps"])
     assert "Each column is the fullest of 4 tiles" in tab.tab.locator("main").inner_text()
+    # WHEN one zooms into a part of the tiles, THEN every one of them is drawn
+    tab.tab.wait_for_selector(".plot .nsewdrag")
+    box = tab.tab.locator(".plot .nsewdrag").bounding_box()
+    y = box["y"] + box["height"] / 2
+    tab.tab.mouse.move(box["x"] + box["width"] * 0.3, y)
+    tab.tab.mouse.down()
+    tab.tab.mouse.move(box["x"] + box["width"] * 0.4, y, steps=5)
+    tab.tab.mouse.up()
+    tab.tab.wait_for_selector("text=Every tile in the range is drawn")

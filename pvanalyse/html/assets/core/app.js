@@ -29,14 +29,16 @@ function choicesOf(address) {
   return given;
 }
 
+/** The address of what is chosen, with changes. */
+const addressOf = (changes) => `#${new URLSearchParams({ ...chosen, ...changes })}`;
+
 /** Change what is chosen; undefined takes a choice back. */
 function choose(changes, { remember = false } = {}) {
   chosen = { ...chosen, ...changes };
   for (const [name, value] of Object.entries(chosen)) if (value === undefined || value === "") delete chosen[name];
-  const address = `#${new URLSearchParams(chosen)}`;
   try {
-    if (remember) history.pushState(null, "", address);
-    else history.replaceState(null, "", address);
+    if (remember) history.pushState(null, "", addressOf({}));
+    else history.replaceState(null, "", addressOf({}));
   } catch {
     // A page inside another one may have no address of its own.
   }
@@ -102,8 +104,6 @@ function show() {
     drawPane(view, report, pane);
   }
 }
-
-const addressOf = (changes) => `#${new URLSearchParams({ ...chosen, ...changes })}`;
 
 function drawPane(view, report, pane) {
   const section = report?.sections[view.needs];

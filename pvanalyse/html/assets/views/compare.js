@@ -3,10 +3,10 @@ defineView({
   draw(both, root) {
     const [a, b] = both;
     if (comparison.verdict) root.append(element("p", { class: comparison.alarming ? "verdict bad" : "verdict" }, comparison.verdict));
-    root.append(documentSection(comparison.sections[0]), metricsBeside(a, b));
+    root.append(...comparison.sections.slice(0, 2).map((section) => documentSection(section))); // the reports, and why they differ
     if (!a.sections.memory.missing && !b.sections.memory.missing) root.append(element("h3", {}, "Memory of each tile"), tilesBeside(a.sections.memory, b.sections.memory));
     if (!a.sections.liveness.missing && !b.sections.liveness.missing) root.append(element("h3", {}, "Live memory, not always live"), curvesBeside(both));
-    root.append(...comparison.sections.slice(1).map((section) => documentSection(section)));
+    root.append(metricsBeside(a, b), ...comparison.sections.slice(2).map((section) => documentSection(section)));
     root.append(element("p", { class: "status" }, "Every other view shows both reports side by side; 'Reports' at the top chooses one."));
     return null;
   },
