@@ -39,7 +39,7 @@ PLOTS = {
     "memory_map": ["memory-map", "out_of_memory", "--tile", "947"],
 }
 
-PAGE = ("pipelined/training", "#view=timeline")
+PAGE = ("out_of_memory", "#view=memory")
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 

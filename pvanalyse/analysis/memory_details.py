@@ -14,16 +14,27 @@ import pyarrow.compute as pc
 
 from pvanalyse.analysis.columns import Integers, Keys, Sums, integers, only_row
 from pvanalyse.analysis.selection import batches_on_tiles, number_of_tiles
-from pvanalyse.errors import NotCaptured, UsageError
+from pvanalyse.errors import NotCaptured, PvanalyseError, UsageError
 from pvanalyse.tables import TABLES, TableSource, table
 
 
 def per_tile(column: pa.Array | pa.ChunkedArray, num_tiles: int) -> npt.NDArray[np.uint32]:
-    """Return a per-tile column as an array of shape (rows, tiles); a null is all zeros."""
+    """Return a per-tile column as an array of shape (rows, tiles); a null is all zeros.
+
+    Raises
+    ------
+    PvanalyseError
+        The column is not for so many tiles, as it can be where the report has no target to check it against.
+    """
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(array, pa.ChunkedArray):  # too large for one chunk
         return np.concatenate([per_tile(chunk, num_tiles) for chunk in array.chunks])
     values = array.flatten().to_numpy(zero_copy_only=False)
+    rows = len(array) - array.null_count
+    if len(values) != rows * num_tiles:
+        raise PvanalyseError(
+            f"a table cannot be: {rows:,} rows of it have {len(values):,} values for {num_tiles:,} tiles"
+        )
     if not array.null_count:
         return np.asarray(values).reshape(len(array), num_tiles)
     matrix = np.zeros((len(array), num_tiles), np.uint32)

@@ -169,7 +169,7 @@ class OperationCosts:
 
     @cached_property
     def _vertices(self) -> _Vertices | None:
-        names = ("vertex_types", "tile_vertices", "compute_set_vertices")
+        names = ("target", "vertex_types", "tile_vertices", "compute_set_vertices")
         return _read_vertices(self._source) if all(map(self._source.captured, names)) else None
 
 

@@ -221,14 +221,23 @@ class CaptureFile:
         """What has to be said, and how often it was so."""
         return dict(self._database.execute("SELECT remark, times FROM capture_remarks ORDER BY remark"))
 
-    def finish(self, without: Mapping[str, Any]) -> None:
-        """Remove what only the capture itself needed, and note in the file what it is without."""
+    def finish(self, without: Mapping[str, Any], *, told_uses: bool) -> None:
+        """Remove what only the capture itself needed, and note in the file what it is without.
+
+        Parameters
+        ----------
+        without
+            Written into ``report_info`` as JSON.
+        told_uses
+            Whether it was told which variables programs use.
+        """
         text = json.dumps(without, ensure_ascii=False)
         self._database.execute("REPLACE INTO report_info VALUES ('captured_without', ?)", (text,))
         names = [name for (name,) in self._database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        lowered = self.count("lowered_variables")
+        # A program may well use no variable; the other tables are empty when there is nothing to tell.
+        used_told = all(map(self.count, ("programs", "lowered_variables"))) and told_uses
         for name in names:
-            kept = self.count(name) or (name == "program_lowered_variables" and lowered)
+            kept = self.count(name) or (name == "program_lowered_variables" and used_told)
             if name in _NOT_TOLD or name.startswith("capture_") or not kept:
                 self._database.execute(f"DROP TABLE {name}")
         self._commit()

@@ -133,7 +133,8 @@ def capture_report(
                 _capture(source, module, file, skip, progress)
                 if _origin(source, module) != origin:
                     raise UnreadableFile(source, "was changed while it was captured; capture it again")
-                file.finish({"tables": [asdict(one) for one in _without(file)], "remarks": _remarks(file)})
+                found = {"tables": [asdict(one) for one in _without(file)], "remarks": _remarks(file)}
+                file.finish(found, told_uses=f"{ABSENT}Program.vars" not in file.remarks)
             tables, without = file.tables, file.without
         finally:
             file.close()

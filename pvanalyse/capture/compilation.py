@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from pvanalyse.capture.parts import ABSENT, NOT_THERE, Part, id_of
 from pvanalyse.libpva.tiles import KNOWN_CATEGORIES
 
@@ -156,23 +154,23 @@ class ComputeSets(Part):
         session = self.session
         estimate = session.optional(item, "ComputeSet", "estimatedCyclesByTile")
         cycles = session.packed(estimate, "compute_sets.estimated_cycles_by_tile")
-        counts: dict[int, bytes | None] = {}
+        counts: dict[int, list[Any]] = defaultdict(list)
         for one in item.vertices:
-            number = session.vertex_type(one.type)
-            there = session.packed(one.countByTile, "compute_set_vertices.count_by_tile")
-            counts[number] = _sum(counts[number], there) if number in counts else there
-        return item.name, cycles, list(counts.items())
+            counts[session.vertex_type(one.type)].append(one.countByTile)
+        column = "compute_set_vertices.count_by_tile"
+        # zip ends with the shortest, and what is not one number for each tile is not taken
+        return (
+            item.name,
+            cycles,
+            [
+                (number, session.packed(map(sum, zip(*lists, strict=False)) if len(lists) > 1 else lists[0], column))
+                for number, lists in counts.items()
+            ],
+        )
 
 
 def _digest(name: str, cycles: bytes | None, counts: list[tuple[int, bytes | None]]) -> bytes:
     return hashlib.blake2b(repr((name, cycles, counts)).encode("utf-8", "replace"), digest_size=16).digest()
-
-
-def _sum(one: bytes | None, other: bytes | None) -> bytes | None:
-    if one is None or other is None:
-        return other if one is None else one
-    added: bytes = (np.frombuffer(one, "<u4") + np.frombuffer(other, "<u4")).tobytes()
-    return added
 
 
 class Programs(Part):

@@ -13,7 +13,7 @@ import click
 
 from pvanalyse.cli.options import Output, output_options
 from pvanalyse.cli.progress import progress
-from pvanalyse.errors import UsageError
+from pvanalyse.errors import ReportNotFound, UsageError
 from pvanalyse.report_files import FileKind
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def command(path: str, output: Output, directory: str | None, module: str, skip:
     files = resolve_report(path)
     source = next((file.path for file in files.files if file.kind is FileKind.PROFILE), None)
     if source is None:
-        raise UsageError(f"{files.directory}: there is no profile.pop to capture")
+        raise ReportNotFound(f"{files.directory}: there is no profile.pop to capture")
     target = Path(directory) if directory is not None else source.parent / "captured"
     _check_target(target / "profile.pop", source, output)
     library = open_module(module)

@@ -42,9 +42,9 @@ class LivePage:
 
     @property
     def contents(self) -> bytes:
-        """The page as it is now."""
+        """The page as it is now, in which ``data-live`` has become the version that it is."""
         with self._changed:
-            return self._contents
+            return self._contents.replace(b" data-live>", f' data-live="{self.version}">'.encode(), 1)
 
     @property
     def version(self) -> str:

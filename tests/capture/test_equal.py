@@ -10,8 +10,8 @@ from pvanalyse import libpva, open_report
 from pvanalyse.capture import capture_report
 from pvanalyse.capture.not_told import NEVER_TOLD
 from pvanalyse.tables import PROFILE, TABLES, tables_of
-from tests.capture.canonical import Canonical
-from tests.libpva.reports import SAMPLE_REPORTS, random_report
+from tests.capture.canonical import Canonical, consistent_report
+from tests.libpva.reports import SAMPLE_REPORTS
 
 TOLD = {name for name in vars(Canonical) if not name.startswith("_") and name != "tables"}
 
@@ -25,14 +25,13 @@ def test_a_captured_sample_is_equal(report: Path, tmp_path: Path) -> None:
     for name in TOLD:
         assert getattr(found, name)() == getattr(expected, name)(), name
     assert captured.without == NEVER_TOLD if expected.lowered else len(captured.without) == len(NEVER_TOLD) + 1
-    # AND blocks, whose names libpva does not tell, have the names that they had
-    names = "SELECT name FROM execution_blocks ORDER BY tile, block_id"
-    del names
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_a_captured_random_report_is_equal(seed: int, tmp_path: Path) -> None:
-    report = random_report(tmp_path / "report", seed)
+    # GIVEN a random report in which a variable goes by one name
+    report = consistent_report(tmp_path / "report", seed)
+    # THEN it is captured as it is
     capture_report(report / PROFILE, tmp_path / "captured", libpva)
     expected, found = Canonical(report), Canonical(tmp_path / "captured")
     for name in TOLD:

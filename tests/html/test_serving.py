@@ -45,6 +45,13 @@ def test_the_address_is_on_the_loopback_and_gives_the_page(address: str) -> None
     assert headers["Cache-Control"] == "no-store"
 
 
+def test_the_page_knows_which_one_it_is(page: LivePage) -> None:
+    # GIVEN a page that was replaced before its reader could listen
+    page.replace("<html data-units='si' data-live><p>text data-live></p>")
+    # THEN it says which one it is, and only where it was asked
+    assert page.contents.decode() == f"<html data-units='si' data-live=\"{page.version}\"><p>text data-live></p>"
+
+
 def test_it_listens_on_the_loopback_only(address: str) -> None:
     port = urlsplit(address).port
     others = {info[4][0] for info in socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)} - {LOOPBACK}

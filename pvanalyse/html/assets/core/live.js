@@ -2,9 +2,8 @@
 
 function watchServer() {
   if (!("live" in document.documentElement.dataset)) return;
-  let known = null;
+  const mine = document.documentElement.dataset.live;
   new EventSource("events").onmessage = ({ data }) => {
-    if (known !== null && data !== known) location.reload();
-    known = data;
+    if (data !== mine) location.reload();
   };
 }
