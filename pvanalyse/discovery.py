@@ -23,7 +23,17 @@ from pathlib import Path
 
 from pvanalyse.errors import AmbiguousReport, ReportNotFound, UnreadableFile
 from pvanalyse.names import printable
-from pvanalyse.report_files import KINDS, FileKind, Remains, ReportFile, ReportFiles, Skipped, Survey
+from pvanalyse.report_files import (
+    CAPTURED,
+    CAPTURING,
+    KINDS,
+    FileKind,
+    Remains,
+    ReportFile,
+    ReportFiles,
+    Skipped,
+    Survey,
+)
 from pvanalyse.tables import ARCHIVE, DEBUG_INFO, FRAMEWORK, PROFILE, TRACE_CACHE
 
 StrPath = str | PathLike[str]
@@ -302,7 +312,9 @@ def _leftover(path: Path, kind: FileKind, size: int) -> ReportFile:
     """Return a file of a run that crashed or is still going, with a sentence on what it means."""
     name = printable(path.name)
     database, _, suffix = name.rpartition("-")
-    if kind is FileKind.UNFINISHED:
+    if path.name == CAPTURING:
+        note = f"{name} is an unfinished 'pvanalyse capture'; run that command again, and it continues"
+    elif kind is FileKind.UNFINISHED:
         held = "name the file itself to read what it holds" if size else "it is empty"
         note = (
             f"{name} is the profile of a run that is still going, or that ended before its engine was destroyed, "
@@ -360,6 +372,8 @@ def _find_debug_info(directory: Path, holding: _Holding) -> tuple[Path | None, s
 def _is_engine(directory: Path, debug_info: Path | None, origin: str) -> bool:
     """Tell whether a directory is named after an engine: a usual name, or its debug.cbor is shared from above."""
     true_directory = _true_directory(directory)
+    if true_directory.name == CAPTURED and (true_directory.parent / PROFILE).is_file():
+        return False  # written down by 'pvanalyse capture' from the profile above it
     if origin == "parent" or true_directory.name in _DEFAULT_ENGINES:
         return True
     if debug_info is None or origin != "symbolic link":

@@ -30,6 +30,12 @@ class FileKind(StrEnum):
     JOURNAL = "journal"
 
 
+CAPTURED = "captured"
+"""The directory within a report into which 'pvanalyse capture' writes unless it is told otherwise."""
+
+CAPTURING = "profile_capturing.pop"
+"""What 'pvanalyse capture' calls a profile that it has not finished."""
+
 KINDS = {
     PROFILE: FileKind.PROFILE,
     ARCHIVE: FileKind.ARCHIVE,

@@ -35,7 +35,7 @@ from pvanalyse.analysis.columns import exact_sum, only_row
 from pvanalyse.analysis.contributions import GAPS, SHARED, Contributions, Key, Share, Shares, add, from_shares
 from pvanalyse.analysis.execution import UNKNOWN
 from pvanalyse.analysis.execution_details import descriptions
-from pvanalyse.analysis.memory import category_bytes
+from pvanalyse.analysis.memory import category_bytes, regions_known
 from pvanalyse.analysis.stable_names import stable_name
 from pvanalyse.tables import TableSource
 
@@ -120,7 +120,7 @@ def _overflowed(parts: Parts) -> Made:
 
 
 def _region(region: str, parts: Parts) -> Made:
-    if parts.tiles is None or region not in REGION_NAMES:
+    if parts.tiles is None or region not in regions_known(parts.tiles):
         return None
     value, excluding = (parts.tiles.total(f"{region}_{kind}_gaps") for kind in ("including", "excluding"))
     return _with_gaps(value, parts.categories_of(None, REGION_NAMES[region]), excluding)
@@ -131,7 +131,7 @@ def _gaps(parts: Parts) -> Made:
     if tiles is None:
         return None
     shares: Shares = {}
-    for region in REGION_NAMES:
+    for region in regions_known(tiles):
         size = tiles.total(f"{region}_including_gaps") - tiles.total(f"{region}_excluding_gaps")
         _add_nobodys(shares, f"(gaps in {region.replace('_', '-')} memory)", size)
     return _with_rest(tiles.total("total_including_gaps") - tiles.total("total_excluding_gaps"), shares)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from pvanalyse.analysis.columns import Integers, Sums, integers, only_row
 from pvanalyse.analysis.lifetimes import read_lifetimes
-from pvanalyse.analysis.memory import category_bytes, tile_memory
+from pvanalyse.analysis.memory import REGIONS, category_bytes, regions_known, tile_memory
 from pvanalyse.tables import TableSource
 
 COLUMNS = ("quantity", "tile", "step", "stored", "computed", "difference")
@@ -45,13 +45,10 @@ def findings(source: TableSource) -> pd.DataFrame:
 def _parts(source: TableSource) -> Iterator[pd.DataFrame]:
     memory = tile_memory(source)
     if memory is not None:
-        yield _disagreements(
-            "total_including_gaps of the regions",
-            memory["total_including_gaps"],
-            sum((memory[f"{region}_including_gaps"] for region in ("non_interleaved", "interleaved", "overflowed")),
-                start=np.zeros(len(memory["tile"]), np.int64)),
-            tile=memory["tile"],
-        )  # fmt: skip
+        if regions_known(memory) == list(REGIONS):
+            regions = np.sum([memory[f"{region}_including_gaps"] for region in REGIONS], axis=0)
+            total = memory["total_including_gaps"]
+            yield _disagreements("total_including_gaps of the regions", total, regions, tile=memory["tile"])
         if source.captured("lowered_variables"):
             always = _always_live(source, memory["tile"])
             yield _disagreements("always_live_bytes", memory["always_live_bytes"], always, tile=memory["tile"])

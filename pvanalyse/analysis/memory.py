@@ -31,7 +31,8 @@ class TileMemory:
     Attributes
     ----------
     columns
-        Each column as an int64 array of shape (tiles,), in bytes; ``tile`` among them.
+        Each column as an int64 array of shape (tiles,), in bytes; ``tile`` among them. Columns that may be null are
+        left out where they are.
     bytes_per_tile, tiles_per_ipu
         Of the target; None when it was not captured.
     """
@@ -41,11 +42,13 @@ class TileMemory:
     tiles_per_ipu: int | None = None
 
     def __getitem__(self, column: str) -> Integers:
+        if column not in self.columns:
+            raise NotCaptured(f"tile_memory.{column}", table("tile_memory").capture)
         return self.columns[column]
 
     def total(self, column: str) -> int:
         """Return the sum of a column over the tiles, in bytes."""
-        return exact_sum(self.columns[column])
+        return exact_sum(self[column])
 
     @cached_property
     def out_of_memory(self) -> Integers:
@@ -99,10 +102,20 @@ def tile_memory(source: TableSource) -> TileMemory | None:
     """Return the memory of each tile, None when it was not captured."""
     if not source.captured("tile_memory"):
         return None
-    table = source.arrow("tile_memory")
+    rows = source.arrow("tile_memory")
     target: dict[str, Any] = only_row(source, "target")
-    columns = {name: integers(table.column(name)) for name in table.column_names}
+    # What was not captured of any tile, as where a profile was written down through libpva, is no column of zeros.
+    known = [
+        column.name for column in table("tile_memory").columns
+        if not column.nullable or rows.column(column.name).null_count < rows.num_rows
+    ]  # fmt: skip
+    columns = {name: integers(rows.column(name)) for name in known}
     return TileMemory(columns, target.get("bytes_per_tile"), target.get("tiles_per_ipu"))
+
+
+def regions_known(memory: TileMemory) -> list[str]:
+    """Return the regions whose bytes were captured."""
+    return [region for region in REGIONS if f"{region}_including_gaps" in memory.columns]
 
 
 def category_bytes(source: TableSource, tiles: Integers | None = None) -> CategoryBytes:
@@ -209,9 +222,11 @@ def tile_categories(source: TableSource, tiles: Integers | None = None) -> pd.Da
 
 
 def tile_regions(source: TableSource, tiles: Integers | None = None) -> pd.DataFrame:
-    """Return bytes including gaps by tile (index) and region (columns)."""
-    frame = tiles_frame(source, tiles).set_index("tile")
-    return pd.DataFrame({region: frame[f"{region}_including_gaps"] for region in REGIONS})
+    """Return bytes including gaps by tile (index) and region (columns); raises NotCaptured."""
+    memory = required_tile_memory(source)
+    rows = _rows(memory, tiles)
+    index = pd.Index(memory["tile"][rows], name="tile")
+    return pd.DataFrame({region: memory[f"{region}_including_gaps"][rows] for region in REGIONS}, index=index)
 
 
 def tile_liveness(source: TableSource, tiles: Integers | None = None) -> pd.DataFrame:

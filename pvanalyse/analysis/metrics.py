@@ -15,7 +15,7 @@ import numpy as np
 from pvanalyse.analysis.columns import exact_sum, integers, only_row
 from pvanalyse.analysis.execution import ExecutionTotals, execution_totals
 from pvanalyse.analysis.liveness import Peak, liveness_peak
-from pvanalyse.analysis.memory import REGIONS, CategoryBytes, TileMemory, category_bytes, tile_memory
+from pvanalyse.analysis.memory import CategoryBytes, TileMemory, category_bytes, regions_known, tile_memory
 from pvanalyse.tables import TableSource
 
 Number = int | float
@@ -158,7 +158,7 @@ def memory_metrics(tiles: TileMemory, target: Mapping[str, Any]) -> Known:
         "memory.used_fraction": _of_capacity(total, target),
         "memory.always_live": tiles.total("always_live_bytes"),
         "memory.not_always_live": tiles.total("not_always_live_bytes"),
-        **{f"memory.region.{region}": tiles.total(f"{region}_including_gaps") for region in REGIONS},
+        **{f"memory.region.{region}": tiles.total(f"{region}_including_gaps") for region in regions_known(tiles)},
     }
 
 

@@ -124,7 +124,7 @@ def _measured(
                 places = np.flatnonzero(ipu_of_tile == ipu)
                 yield rows[at[at >= 0]], places, cycles[at >= 0][:, tiles[places]].astype(np.int64)
     if not found and not _any_measured(source):
-        raise NotCaptured("execution_steps.cycles_by_tile", BY_TILE)
+        raise NotCaptured("execution_steps", BY_TILE)
 
 
 def _batches(source: TableSource, step_ids: list[int]) -> Iterator[pa.RecordBatch]:

@@ -82,15 +82,21 @@ class CaptureFile:
         self._since = time.monotonic()
         self.continued = self.discarded = False
         self._database = self._open()
-        found = self._origin_found()
-        if found and found != self._origin:
+        try:
+            self._begin_or_continue()
+        except BaseException:
             self._database.close()
-            path.unlink()
+            raise
+
+    def _begin_or_continue(self) -> None:
+        found = self._origin_found()
+        self.continued = found == self._origin
+        if found and not self.continued:
+            self._database.close()
+            self.path.unlink()
             self.discarded = True
             self._database = self._open()
-            found = {}
-        self.continued = bool(found)
-        if not found:
+        if not self.continued:
             self._make()
 
     def _open(self) -> sqlite3.Connection:
@@ -113,7 +119,6 @@ class CaptureFile:
         sql = "SELECT key, value FROM report_info"
         facts = dict(self._database.execute(sql)) if "report_info" in names else {}
         if not facts.keys() >= self._origin.keys():
-            self._database.close()
             raise UnreadableFile(self.path, "is not an unfinished capture; move it away")
         return {key: facts[key] for key in self._origin}
 

@@ -19,10 +19,8 @@ from pvanalyse.capture.parts import ABSENT, MISFIT, NOT_THERE, Part, Session
 from pvanalyse.errors import PvanalyseError, UnreadableFile, UsageError
 from pvanalyse.names import printable
 from pvanalyse.readers.files import regular_file
+from pvanalyse.report_files import CAPTURING
 from pvanalyse.tables import PROFILE
-
-UNFINISHED = "profile_capturing.pop"
-"""Name of the file while it is written."""
 
 _KINDS: tuple[type[Part], ...] = (
     *(compilation.Facts, compilation.Target, compilation.Graph, compilation.Tiles, compilation.ComputeSets),
@@ -110,7 +108,7 @@ def capture_report(
     skip
         Names out of :data:`PARTS` to leave out.
     progress
-        Called before and after each item.
+        Called when a part begins, after each chunk, and when the part is done.
 
     Raises
     ------
@@ -125,7 +123,7 @@ def capture_report(
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UnreadableFile(directory, f"cannot be made ({error.strerror}); name another one with -o") from None
-    unfinished = directory / UNFINISHED
+    unfinished = directory / CAPTURING
     try:
         file = CaptureFile(unfinished, origin, chunk_seconds)
         try:
@@ -161,23 +159,16 @@ def _origin(source: Path, module: Any) -> dict[str, str]:
 
 def _capture(source: Path, module: Any, file: CaptureFile, skip: Collection[str], progress: Progress) -> None:
     with _failing(source, module, "when it opened the report"):
-        report = module.openReport(os.fspath(source))
-    with _failing(source, module, "when it opened the report again"):
-        session = Session(report, file)
+        session = Session(module.openReport(os.fspath(source)), file)
     for kind in _KINDS:
         done, finished = file.done(kind.name)
-        if finished:
-            continue
-        if kind.name in skip:
-            _leave_out(session, kind, "it was to be skipped")
-            continue
-        part = kind(session)
         place = _Place(kind.name, done)
-        try:
+        if not finished:
             with _failing(source, module, place):
-                _walk(part, place, file, progress)
-        except NOT_THERE as error:
-            _leave_out(session, kind, printable(str(error)))
+                why = "it was to be skipped" if kind.name in skip else _walk(kind(session), place, file, progress)
+                if why:
+                    file.leave_out(kind.name, kind.tables, why)
+                    session.restore()
 
 
 @dataclass(slots=True)
@@ -194,34 +185,34 @@ class _Place:
         )
 
 
-def _walk(part: Part, place: _Place, file: CaptureFile, progress: Progress) -> None:
-    items = part.items()
-    total = len(items)
-    part.begin(place.at)
-    progress(part.name, place.at, total)
-    for item in islice(iter(items), place.at, None):
-        part.write(place.at, item)
-        place.at += 1
-        if file.due:
-            part.keep()
-            file.keep(part.name, place.at)
-            progress(part.name, place.at, total)
-    part.end()
+def _walk(part: Part, place: _Place, file: CaptureFile, progress: Progress) -> str:
+    """Write what is left of a part; return why it has to be left out, or nothing."""
+    try:
+        items = part.items()
+        total = len(items)
+        part.begin(place.at)
+        progress(part.name, place.at, total)
+        for item in islice(iter(items), place.at, None):
+            part.write(place.at, item)
+            place.at += 1
+            if file.due:
+                part.keep()
+                file.keep(part.name, place.at)
+                progress(part.name, place.at, total)
+        part.end()
+    except NOT_THERE as error:
+        return printable(str(error)) or type(error).__name__
     file.keep(part.name, place.at, finished=True)
     progress(part.name, total, total)
-
-
-def _leave_out(session: Session, kind: type[Part], why: str) -> None:
-    session.file.leave_out(kind.name, kind.tables, why)
-    session.restore()
+    return ""
 
 
 @contextmanager
 def _failing(source: Path, module: Any, where: object) -> Iterator[None]:
-    """Turn what libpva may raise into a sentence; what is not there, and our own, passes."""
+    """Turn what libpva may raise into a sentence; our own errors pass."""
     try:
         yield
-    except (*NOT_THERE, PvanalyseError, sqlite3.Error, MemoryError):
+    except (PvanalyseError, sqlite3.Error, MemoryError):
         raise
     except Exception as error:  # noqa: BLE001  (whatever someone else's module raises)
         raise UnreadableFile(source, f"{module.__name__} failed ({_said(error)}) {where}") from None
@@ -247,7 +238,7 @@ def _without(file: CaptureFile) -> Iterator[NotTold]:
             attribute = remark.removeprefix(ABSENT)
             owner, _, name = attribute.partition(".")
             table, columns = GUARDED.get(attribute, (owner, (name,)))
-            yield NotTold(table, columns, f"this libpva, or this report, has no {attribute}")
+            yield NotTold(table, columns, f"not told by this libpva, or not of this report: {attribute}")
         elif remark.startswith(MISFIT):
             table, _, column = remark.removeprefix(MISFIT).partition(".")
             meaning = f"in {times:,} rows libpva's numbers are not one for each tile, or too large; left out there"

@@ -27,24 +27,24 @@ class Runs(Part):
         self.file.add("runs", [(at, item.name, int(time.start), int(time.end))])
 
 
-class StepsOfRuns(Sequence[tuple[int, Any]]):
+class StepsOfRuns(Sequence[tuple[int | None, Any]]):
     """The steps of all runs, each with the number of its run."""
 
-    def __init__(self, runs: Sequence[Any]) -> None:
-        self._steps = [run.steps for run in runs]
+    def __init__(self, steps: Sequence[tuple[int | None, Sequence[Any]]]) -> None:
+        self._steps = steps
 
     def __len__(self) -> int:
-        return sum(map(len, self._steps))
+        return sum(len(steps) for _, steps in self._steps)
 
-    def __iter__(self) -> Iterator[tuple[int, Any]]:
-        return ((run, step) for run, steps in enumerate(self._steps) for step in steps)
+    def __iter__(self) -> Iterator[tuple[int | None, Any]]:
+        return ((run, step) for run, steps in self._steps for step in steps)
 
     @overload
-    def __getitem__(self, index: int) -> tuple[int, Any]: ...
+    def __getitem__(self, index: int) -> tuple[int | None, Any]: ...
     @overload
-    def __getitem__(self, index: slice) -> list[tuple[int, Any]]: ...
+    def __getitem__(self, index: slice) -> list[tuple[int | None, Any]]: ...
 
-    def __getitem__(self, index: int | slice) -> tuple[int, Any] | list[tuple[int, Any]]:
+    def __getitem__(self, index: int | slice) -> tuple[int | None, Any] | list[tuple[int | None, Any]]:
         return list(self)[index]
 
 
@@ -57,7 +57,9 @@ class Steps(Part):
     def items(self) -> Sequence[Any]:
         """Return the steps run by run; their numbers here are their places in that order."""
         execution = self.session.report.execution
-        steps = StepsOfRuns(execution.runs)
+        steps = StepsOfRuns([(at, run.steps) for at, run in enumerate(execution.runs)])
+        if not len(steps):  # whatever ran, it is not told in what run
+            steps = StepsOfRuns([(None, execution.steps)])
         self._others = len(execution.steps) - len(steps)
         return steps
 

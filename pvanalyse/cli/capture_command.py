@@ -14,7 +14,7 @@ import click
 from pvanalyse.cli.options import Output, output_options
 from pvanalyse.cli.progress import progress
 from pvanalyse.errors import ReportNotFound, UsageError
-from pvanalyse.report_files import FileKind
+from pvanalyse.report_files import CAPTURED, FileKind
 
 if TYPE_CHECKING:
     from pvanalyse.capture import Captured
@@ -31,7 +31,9 @@ Shown = Callable[[str, int, int], None]
               help="The Python module to read with: the SDK's, or another one with its interface, such as "
                    "pvanalyse.libpva.")  # fmt: skip
 @click.option("--skip", multiple=True, metavar="PART",
-              help="Leave a part out, such as 'lowered variables', which takes the longest. Repeatable.")  # fmt: skip
+              help="Leave a part out: report, target, graph, tiles, compute sets, lifetimes, lowered variables (which "
+                   "takes long), always-live variables, liveness steps, programs, runs, executed steps or blocks. "
+                   "Repeatable.")  # fmt: skip
 @output_options
 def command(path: str, output: Output, directory: str | None, module: str, skip: tuple[str, ...]) -> None:
     """Read a report with the SDK's own library, and write a profile that pvanalyse reads anywhere.
@@ -53,7 +55,7 @@ def command(path: str, output: Output, directory: str | None, module: str, skip:
     source = next((file.path for file in files.files if file.kind is FileKind.PROFILE), None)
     if source is None:
         raise ReportNotFound(f"{files.directory}: there is no profile.pop to capture")
-    target = Path(directory) if directory is not None else source.parent / "captured"
+    target = Path(directory) if directory is not None else source.parent / CAPTURED
     _check_target(target / "profile.pop", source, output)
     library = open_module(module)
     with _progress(output.quiet, str(source)) as shown:

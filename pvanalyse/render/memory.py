@@ -162,7 +162,8 @@ def totals(tiles: pd.DataFrame) -> Part:
         "fullest_tile_bytes": top["total_including_gaps"],
         "tiles_out_of_memory": int((tiles["over_bytes"] > 0).sum()),
     }
-    data = {key: values[key] if key in values else total(key) for key, _, _ in _TOTALS}
+    sums = {key: total(key) for key, _, _ in _TOTALS if key in tiles}
+    data = {key: values.get(key, sums.get(key)) for key, _, _ in _TOTALS}
     facts = [Fact(label, data[key], unit) for key, label, unit in _TOTALS if data[key] is not None]
     return Part("totals", Section("Memory", facts), data, pd.DataFrame([data], dtype=object))
 

@@ -261,7 +261,10 @@ def test_a_comparison_shows_itself_and_escapes_names(tmp_path: Path, make_profil
     with pvanalyse.compare(BEFORE, AFTER) as found:
         html = found._repr_html_()
         assert "model/attention.py:88" in html
-        assert len(html) < 100_000
+        text, *pictures = html.split("<img ")
+        assert len(text) < 100_000
+        assert len(pictures) == 3  # tiles, liveness, contributions
+        assert len(html) < 300_000
         assert repr(found).startswith("<Comparison of ")
     # AND what cannot be read is said instead of raised
     (tmp_path / "a<b>").mkdir()

@@ -142,7 +142,8 @@ class Canonical:
             name = declared.get(variable, {}).get("name", "") or row["name"] if variable is not None else None
             live = set() if row["always_live"] else spans[row["equivalence_class_id"]]
             label = self.labels.get(variable)
-            found[number] = (label, row["name"], row["tile"], row["bytes"], bool(row["always_live"]), live)
+            always = (bool(row["always_live"]), row["equivalence_class_id"] if row["always_live"] else None)
+            found[number] = (label, row["name"], row["tile"], row["bytes"], always, live)
             assert name is None or label is not None
         return found
 

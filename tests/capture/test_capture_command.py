@@ -147,6 +147,9 @@ def test_pva_is_what_is_imported(report: Path, capsys: Capture, modules: Path) -
 def test_usage(report: Path, tmp_path: Path, capsys: Capture) -> None:
     said = refusal(capsys, 2, "capture", str(report), *STAND_IN, "--skip", "everything")
     assert said == f"pvanalyse: there is no part 'everything'; there are: {', '.join(PARTS)}\n"
+    shown = " ".join(answer(capsys, "capture", "--help").split())
+    assert f"Leave a part out: {', '.join(PARTS[:6])}, lowered variables (which takes long), " in shown
+    assert all(part in shown for part in PARTS)
     assert "no such file" in refusal(capsys, 3, "capture", str(tmp_path / "nothing"), *STAND_IN)
     shutil.copy(sample("replicated") / "archive.a", tmp_path / "archive.a")
     said = refusal(capsys, 3, "capture", str(tmp_path / "archive.a"), *STAND_IN)

@@ -18,8 +18,8 @@ import pytest
 
 from pvanalyse import libpva
 from pvanalyse.capture import capture_report
-from pvanalyse.capture.capturing import UNFINISHED
 from pvanalyse.errors import PvanalyseError, UnreadableFile
+from pvanalyse.report_files import CAPTURING
 from pvanalyse.tables import PROFILE
 from tests.capture.canonical import consistent_report
 from tests.capture.strict import strict_pva
@@ -55,12 +55,12 @@ def test_interrupted_anywhere_it_goes_on_from_there(seed: int, tmp_path: Path) -
     count: set[Any] = Fragile(10**9, KeyboardInterrupt())
     capture_report(source, tmp_path / "whole", strict_pva("D U C++ L", count))
     asks = 10**9 - count.bears
-    # WHEN it is interrupted again and again, with chunks of one item, of some, and of all
+    # WHEN it is interrupted again and again, at other places, with chunks of one item
     error = rng.choice([KeyboardInterrupt(), MemoryError(), RuntimeError("bus"), OSError("gone")])
     interrupted = 0
-    for _ in range(200):
+    for attempt in range(200):
         try:
-            fragile = Fragile(rng.randint(asks // 10, asks), error)
+            fragile = Fragile(rng.randint(asks // 30, asks // 10) + 20 * attempt, error)
             done = capture_report(source, tmp_path / "parts", strict_pva("D U C++ L", fragile), chunk_seconds=0)
             break
         except (KeyboardInterrupt, MemoryError, PvanalyseError):
@@ -68,8 +68,37 @@ def test_interrupted_anywhere_it_goes_on_from_there(seed: int, tmp_path: Path) -
             assert not (tmp_path / "parts" / PROFILE).exists()
     # THEN it ends, says that it went on, and has the same rows in the same order; nothing is left of the work
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
-    assert done.remarks == (("an earlier capture was continued",) if interrupted else ())
+    assert interrupted > 3
+    assert done.remarks == ("an earlier capture was continued",)
     assert [path.name for path in (tmp_path / "parts").iterdir()] == [PROFILE]
+
+
+def test_interrupted_after_every_step_nothing_lives_longer_or_shorter(tmp_path: Path) -> None:
+    # GIVEN a report in which variables live for several steps
+    source = consistent_report(tmp_path / "report", 4) / PROFILE
+    lives = [("b", 2, 5, 8), ("a", 0, 9, 4), ("c", 5, 12, 16), ("b", 7, 12, 8)]  # by their ends
+    with closing(sqlite3.connect(source)) as database, database:
+        database.executescript("DELETE FROM liveness_steps; DELETE FROM variable_liveness")
+        database.executemany("INSERT INTO liveness_steps VALUES (?, 0, 0)", [(step,) for step in range(12)])
+        database.executemany("INSERT INTO variable_liveness VALUES (NULL, ?, ?, ?, ?)", lives)
+    capture_report(source, tmp_path / "whole", libpva)
+    whole = contents(tmp_path / "whole")
+    assert whole["variable_liveness"] == [(None, *life) for life in lives]
+    kept: list[int] = []
+
+    def interrupt(part: str, done: int, _total: int) -> None:
+        if part == "liveness steps" and done > len(kept):
+            kept.append(done)
+            raise KeyboardInterrupt
+
+    # WHEN it is interrupted after each of its liveness steps
+    for _ in range(12):
+        with pytest.raises(KeyboardInterrupt):
+            capture_report(source, tmp_path / "parts", libpva, progress=interrupt, chunk_seconds=0)
+    assert kept == list(range(1, 13))
+    # THEN it ends in the same rows
+    capture_report(source, tmp_path / "parts", libpva)
+    assert contents(tmp_path / "parts") == whole
 
 
 def test_what_fails_is_said_with_its_place(tmp_path: Path) -> None:
@@ -147,10 +176,10 @@ def test_a_complete_file_that_was_not_renamed_is_renamed(tmp_path: Path, monkeyp
 def test_another_file_of_the_name_is_left_alone(tmp_path: Path) -> None:
     source = sample("replicated") / PROFILE
     for content in (b"not a database, but more than nothing", (sample("lightweight") / PROFILE).read_bytes()):
-        (tmp_path / UNFINISHED).write_bytes(content)
+        (tmp_path / CAPTURING).write_bytes(content)
         with pytest.raises(UnreadableFile, match="is not an unfinished capture"):
             capture_report(source, tmp_path, libpva)
-        assert (tmp_path / UNFINISHED).read_bytes() == content
+        assert (tmp_path / CAPTURING).read_bytes() == content
 
 
 def test_two_at_once_do_not_mix(tmp_path: Path) -> None:
@@ -244,7 +273,7 @@ def test_a_full_disk_is_called_that(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         with pytest.raises(UnreadableFile) as raised:
             capture_report(source, tmp_path / "out", libpva)
     assert str(raised.value) == (
-        f"{tmp_path / 'out' / UNFINISHED}: the disk is full; make room, what was captured so far is kept, the same "
+        f"{tmp_path / 'out' / CAPTURING}: the disk is full; make room, what was captured so far is kept, the same "
         "command continues it"
     )
     # AND it goes on when there is room

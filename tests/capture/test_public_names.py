@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from pvanalyse import libpva
 from pvanalyse.capture import capture_report
 from pvanalyse.capture.not_told import GUARDED, NEVER_TOLD
 from pvanalyse.tables import PROFILE
 from tests.capture.canonical import Canonical
 from tests.capture.strict import GRADES, SPECIAL, strict_pva
-from tests.libpva.reports import SAMPLE_REPORTS, sample
+from tests.libpva.reports import Raw, sample
 
 CPP_ONLY = {
     *("tile_memory_category", "lowered_variables", "execution_steps", "execution_blocks", "graph"),
@@ -24,8 +25,9 @@ def graded(owner: str, name: str) -> str | None:
     return next((GRADES[one, name] for one in owners if (one, name) in GRADES), None)
 
 
-@pytest.mark.parametrize("report", SAMPLE_REPORTS, ids=lambda path: path.name)
-def test_nothing_else_is_asked_for(report: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["lightweight", "replicated", "no_lowered_variables"])
+def test_nothing_else_is_asked_for(name: str, tmp_path: Path) -> None:
+    report = sample(name)
     # GIVEN a pva with every name but those that are guesses or not known
     asked: set[tuple[str, str]] = set()
     captured = capture_report(report / PROFILE, tmp_path / "captured", strict_pva("D U C++ L", asked))
@@ -106,3 +108,40 @@ def test_a_part_that_is_not_there_is_left_out_and_listed(name: str, tmp_path: Pa
     }[name]
     expected, found = Canonical(report).tables(), Canonical(tmp_path / "captured").tables()
     assert {table for table in expected if found[table] != expected[table]} <= gone | indirectly
+
+
+def test_steps_of_no_run_are_captured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # GIVEN a pva that knows no runs
+    report = sample("replicated")
+    monkeypatch.setattr(libpva.pva_core.ExecutionReport, "runs", [])
+    # THEN the steps are there, in no run
+    captured = capture_report(report / PROFILE, tmp_path, libpva)
+    expected, found = Raw(report)["execution_steps"], Raw(tmp_path)["execution_steps"]
+    assert [(row["program_id"], row["run_id"]) for row in found] == [(row["program_id"], None) for row in expected]
+    assert captured.remarks == ()
+
+
+def test_what_has_no_place_is_left_out_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # GIVEN a pva that has lists of another length than there are tiles, numbers that are too large, a variable on no
+    # tile, and steps that belong to no run
+    report, core = sample("replicated"), libpva.pva_core
+    runs, brief = core.ExecutionReport.runs, core.LoweredVariables.allBriefVars
+    monkeypatch.setattr(core.Program, "controlCodeByTile", [1, 2, 3])
+    monkeypatch.setattr(core.ComputeSet, "estimatedCyclesByTile", [2**32] * 192)
+    monkeypatch.setattr(core.ExecutionReport, "runs", property(lambda self: runs.fget(self)[:1]))
+    more = core.BriefVariable(10**6, 4, 0, brief.fget(libpva.openReport(report).compilation.loweredVariables)[0][3])
+    monkeypatch.setattr(core.LoweredVariables, "allBriefVars", property(lambda self: [*brief.fget(self), more]))
+    # WHEN it is captured
+    captured = capture_report(report / PROFILE, tmp_path, libpva)
+    # THEN that is null, and said
+    misfits = {(one.table, one.columns): one.meaning for one in captured.without[len(NEVER_TOLD) :]}
+    assert misfits.keys() == {("programs", ("control_code_by_tile",)), ("compute_sets", ("estimated_cycles_by_tile",))}
+    assert misfits["programs", ("control_code_by_tile",)].startswith("in 213 rows ")
+    raw = Raw(tmp_path)
+    assert {row["control_code_by_tile"] for row in raw["programs"]} == {None}
+    assert {row["estimated_cycles_by_tile"] for row in raw["compute_sets"]} == {None}
+    others = sum(row["run_id"] != 0 for row in Raw(report)["execution_steps"])
+    assert captured.remarks == (
+        "1 of the variables in allBriefVars are on no tile, and left out",
+        f"{others:,} executed steps belong to no run, and are left out",
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,14 +32,17 @@ def by_tile(making: Making) -> dict[str, Any]:
     frame = memory.tiles_frame(source)
     target = only_row(source, "target")
     per_ipu = int(target.get("tiles_per_ipu", 0))
-    layers = {
-        "region": (memory.tile_regions(source), PARTS),
-        "liveness": (memory.tile_liveness(source), PARTS),
+    possible: dict[str, Callable[[], tuple[pd.DataFrame, Any]]] = {
+        "category": lambda: _categories(making, frame),
+        "region": lambda: (memory.tile_regions(source), PARTS),
+        "liveness": lambda: (memory.tile_liveness(source), PARTS),
     }
-    try:
-        layers = {"category": _categories(making, frame), **layers}
-    except NotCaptured as error:
-        making.left_out.append(str(error))
+    layers = {}
+    for by, made in possible.items():
+        try:
+            layers[by] = made()
+        except NotCaptured as error:
+            making.left_out.append(str(error))
     return {
         "tile": pack.whole(frame["tile"]),
         "total": pack.whole(frame["total_including_gaps"]),
