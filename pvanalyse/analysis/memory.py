@@ -43,7 +43,8 @@ class TileMemory:
 
     def __getitem__(self, column: str) -> Integers:
         if column not in self.columns:
-            raise NotCaptured(f"tile_memory.{column}", table("tile_memory").capture)
+            how = f"{table('tile_memory').capture}; a profile that 'pvanalyse capture' wrote does not have it"
+            raise NotCaptured(f"tile_memory.{column}", how)
         return self.columns[column]
 
     def total(self, column: str) -> int:
