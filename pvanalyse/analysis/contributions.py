@@ -19,7 +19,6 @@ import numpy as np
 import pandas as pd
 
 from pvanalyse.errors import UsageError
-from pvanalyse.tables import TableSource
 
 OTHERS = "(others)"
 GAPS = "(gaps)"
@@ -86,31 +85,6 @@ class Contributions:
             rest = self.value - sum(int(row["value"]) for row in kept)
             kept.append({**dict.fromkeys(COLUMNS, ""), "variable": OTHERS, "value": rest})
         return kept
-
-
-def has_contributions(metric: str) -> bool:
-    """Tell by a metric's name whether it can be broken down."""
-    from pvanalyse.analysis.breakdowns import is_broken_down
-
-    return is_broken_down(metric)
-
-
-def contributions(source: TableSource, metric: str) -> Contributions | None:
-    """Return what a metric is made of; of several metrics, :class:`pvanalyse.analysis.breakdowns.Breakdowns` is faster.
-
-    Returns
-    -------
-    Contributions or None
-        None when the metric has no breakdown (means, shares, counts) or was not captured finely enough.
-
-    Raises
-    ------
-    UnreadableFile
-        A file of the report is damaged.
-    """
-    from pvanalyse.analysis.breakdowns import Breakdowns
-
-    return Breakdowns(source).of(metric)
 
 
 def from_shares(metric: str, value: int, shares: Mapping[Key, Share]) -> Contributions | None:

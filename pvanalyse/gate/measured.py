@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Protocol
 
-from pvanalyse.analysis.breakdowns import Breakdowns
+from pvanalyse.analysis.breakdowns import Breakdowns, is_broken_down
 from pvanalyse.analysis.columns import key_values, only_row
-from pvanalyse.analysis.contributions import Contributions, has_contributions
+from pvanalyse.analysis.contributions import Contributions
 from pvanalyse.analysis.metrics import Metrics, Number, metrics
 from pvanalyse.analysis.rules import finite
 from pvanalyse.tables import TableSource
@@ -66,6 +66,6 @@ class Measured:
 
     def contributions(self, metric: str) -> Contributions | None:
         """Return what a metric is made of, None when that is not known or says no more than the metric."""
-        made = self._breakdowns.of(metric) if has_contributions(metric) else None
+        made = self._breakdowns.of(metric) if is_broken_down(metric) else None
         says_more = made is not None and (len(made.rows) > 1 or made.rows["variable"].any())
         return made if says_more else None

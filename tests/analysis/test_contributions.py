@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pvanalyse import UsageError, open_report
-from pvanalyse.analysis.breakdowns import Breakdowns
+from pvanalyse.analysis.breakdowns import Breakdowns, is_broken_down
 from pvanalyse.analysis.contributions import (
     COLUMNS,
     OTHERS,
@@ -22,11 +22,9 @@ from pvanalyse.analysis.contributions import (
     Key,
     Share,
     changes,
-    contributions,
     explaining,
     from_rows,
     from_shares,
-    has_contributions,
 )
 from pvanalyse.analysis.metrics import CATALOGUE
 from tests.conftest import SAMPLES
@@ -66,7 +64,7 @@ def all_of(profile: Path) -> dict[str, Contributions]:
         for name, value in report.metrics().items():
             made = breakdowns.of(name)
             if made is not None:
-                assert has_contributions(name)
+                assert is_broken_down(name)
                 assert (made.metric, made.value) == (name, value)
                 found[name] = made
     return found
@@ -134,7 +132,7 @@ def _not_zero(sizes: dict[str, int]) -> dict[str, int]:
 
 def test_which_metrics_have_a_breakdown() -> None:
     names = [spec.name.replace("<", "").replace(">", "") for spec in CATALOGUE]
-    having = {name for name in names if has_contributions(name)}
+    having = {name for name in names if is_broken_down(name)}
     assert having == {
         *(f"memory.{kind}_{how}_gaps" for kind in ("total", "tile_max") for how in ("including", "excluding")),
         *(f"memory.region.{region}" for region in ("non_interleaved", "interleaved", "overflowed")),
@@ -142,9 +140,9 @@ def test_which_metrics_have_a_breakdown() -> None:
         "memory.not_always_live", "memory.category.category", "liveness.peak", "liveness.peak_not_always_live",
         "execution.cycles", "execution.step_cycles.ProgramType",
     }  # fmt: skip
-    assert not has_contributions("memory.category.")
+    assert not is_broken_down("memory.category.")
     with open_report(SAMPLES / "transformer_after") as report:
-        assert [contributions(report, name) for name in ("memory.tile_balance", "nonsense", "memory.category.x")] == [
+        assert [Breakdowns(report).of(name) for name in ("memory.tile_balance", "nonsense", "memory.category.x")] == [
             None,
             None,
             None,
@@ -153,7 +151,7 @@ def test_which_metrics_have_a_breakdown() -> None:
 
 def test_a_report_without_lowered_variables_is_broken_down_by_category() -> None:
     with open_report(SAMPLES / "no_lowered_variables") as report:
-        made = contributions(report, "memory.tile_max_including_gaps")
+        made = Breakdowns(report).of("memory.tile_max_including_gaps")
     assert made is not None
     assert "variable" in set(made.rows["category"])
     assert set(made.rows.loc[made.rows["category"] != "", "variable"]) == {""}
