@@ -25,10 +25,11 @@ from typing import Any
 from pvanalyse.analysis.contributions import COLUMNS, Contributions, from_rows
 from pvanalyse.analysis.metrics import Metrics
 from pvanalyse.analysis.rules import finite
-from pvanalyse.errors import UnreadableFile, UsageError
+from pvanalyse.errors import NotCaptured, UnreadableFile, UsageError
 from pvanalyse.gate.measured import Measurement, Target
 from pvanalyse.gate.text_files import read_text_file
 from pvanalyse.names import printable
+from pvanalyse.tables import table
 
 SCHEMA = 1
 CONTRIBUTORS = 20
@@ -86,7 +87,11 @@ def make_baseline(measured: Measurement, contributors: int = CONTRIBUTORS) -> Ba
     ------
     UnreadableFile
         A file of the report is damaged.
+    NotCaptured
+        The report has no metric at all, so that everything would pass that is compared with it.
     """
+    if not measured.metrics:
+        raise NotCaptured("tile_memory", table("tile_memory").capture)
     made = {name: measured.contributions(name) for name, value in measured.metrics.items() if value}
     return Baseline(
         metrics=measured.metrics,

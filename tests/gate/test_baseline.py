@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from pvanalyse import open_report
 from pvanalyse.analysis.contributions import COLUMNS
-from pvanalyse.errors import UnreadableFile, UsageError
+from pvanalyse.errors import NotCaptured, UnreadableFile, UsageError
 from pvanalyse.gate.baseline import Baseline, baseline_text, make_baseline, parse_baseline, read_baseline
 from pvanalyse.gate.measured import Measured
 from tests.conftest import SAMPLES
@@ -158,3 +159,9 @@ def parsed(text: str) -> Baseline | None:
         return parse_baseline(text)
     except UsageError:
         return None
+
+
+def test_a_report_that_measured_nothing_gives_no_baseline(make_profile: Callable[..., Path]) -> None:
+    profile = make_profile({"engine_options": [("engine", "autoReport.all", "false")]})
+    with open_report(profile) as report, pytest.raises(NotCaptured, match="outputGraphProfile"):
+        make_baseline(Measured(report))
