@@ -89,6 +89,11 @@ def format_count(value: float) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}"
 
 
+def counted(count: int, noun: str) -> str:
+    """Write a number of things, such as ``1 tile`` or ``1,472 tiles``."""
+    return f"{format_count(count)} {noun}{'' if count == 1 else 's'}"
+
+
 def format_fraction(value: float) -> str:
     """Write a share of one as a percentage; one that is too small to show is not shown as nothing."""
     percent = value * 100

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pvanalyse.analysis.columns import Integers, Keys, Sums, integers, only_row
 from pvanalyse.analysis.selection import batches_on_tiles, number_of_tiles
 from pvanalyse.errors import NotCaptured, PvanalyseError, UsageError
+from pvanalyse.names import marked
 from pvanalyse.tables import TABLES, TableSource, table
 
 
@@ -42,6 +43,24 @@ def per_tile(column: pa.Array | pa.ChunkedArray, num_tiles: int) -> npt.NDArray[
     return matrix
 
 
+def compiled(pattern: str) -> re.Pattern[str]:
+    """Return a regular expression that a user wrote, ready to search with.
+
+    Raises
+    ------
+    UsageError
+        It is none; the mistake is marked.
+    """
+    try:
+        return re.compile(pattern)
+    except OverflowError as error:
+        raise UsageError(f"not a regular expression: {error}") from None
+    except re.error as error:
+        raise UsageError(f"not a regular expression: {error.msg}\n{marked(pattern, error.pos or 0)}") from None
+    except RecursionError:
+        raise UsageError("not a regular expression that can be used: it nests too deep") from None
+
+
 def matching(names: pd.Series[str], pattern: str | None) -> npt.NDArray[np.bool_]:
     """Tell which names a regular expression is found in; None is found in all.
 
@@ -52,15 +71,7 @@ def matching(names: pd.Series[str], pattern: str | None) -> npt.NDArray[np.bool_
     """
     if pattern is None:
         return np.ones(len(names), bool)
-    try:
-        found = re.compile(pattern)
-    except OverflowError as error:
-        raise UsageError(f"not a regular expression: {error}") from None
-    except re.error as error:
-        at = " " * (error.pos or 0)
-        raise UsageError(f"not a regular expression: {error.msg}\n  {pattern}\n  {at}^") from None
-    except RecursionError:
-        raise UsageError("not a regular expression that can be used: it nests too deep") from None
+    found = compiled(pattern)
     return np.fromiter((found.search(name) is not None for name in names), bool, len(names))
 
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from pvanalyse.analysis.columns import Integers
 from pvanalyse.analysis.context_tree import ContextTree
-from pvanalyse.analysis.memory_details import matching
+from pvanalyse.analysis.memory_details import compiled, matching
 from pvanalyse.analysis.operation_costs import COSTS, OperationCosts
 from pvanalyse.analysis.operation_groups import (
     CONTEXT_COLUMNS,
@@ -89,9 +89,8 @@ def by_module(
     if pattern is None:
         modules: list[str | None] = ["/".join(name.split("/")[:depth]) for name in names.tolist()]
     else:
-        found = matching(names, pattern)
-        expression = re.compile(pattern)
-        modules = [_module(expression, name) if one else None for name, one in zip(names.tolist(), found, strict=True)]
+        expression = compiled(pattern)
+        modules = [_module(expression, name) for name in names.tolist()]
     return _together(costs, groups, pd.DataFrame({"module": pd.array(modules, "str")}))
 
 

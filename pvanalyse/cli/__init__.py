@@ -10,7 +10,6 @@ import click
 
 from pvanalyse import __version__
 from pvanalyse.errors import PvanalyseError
-from pvanalyse.names import printable_lines
 
 _COMMANDS = {
     "ls": "List the reports below a path, what is in them, and what crashed runs left.",
@@ -138,5 +137,7 @@ def _flush() -> None:
 
 
 def _fail(sentence: str, code: int) -> int:
-    click.echo(f"pvanalyse: {printable_lines(sentence)}", err=True)
+    from pvanalyse.cli.streams import say
+
+    say(sentence)
     return code

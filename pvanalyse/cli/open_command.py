@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pvanalyse.cli.streams import say
 from pvanalyse.errors import PvanalyseError, UsageError
-from pvanalyse.names import printable_lines
 
 if TYPE_CHECKING:
     from pvanalyse.html.serving import LivePage
@@ -43,9 +43,9 @@ def command(path: str, port: int, browser: bool, interval: float) -> None:
     try:
         with served(page, port) as address:
             click.echo(address)
-            _say("Ctrl-C ends it")
+            say("Ctrl-C ends it")
             if browser and not webbrowser.open(address):
-                _say("no browser was found; open the address yourself")
+                say("no browser was found; open the address yourself")
             while True:
                 time.sleep(interval)
                 _look(watcher, page, path)
@@ -61,13 +61,13 @@ def _look(watcher: Watcher, page: LivePage, path: str) -> None:
             try:
                 page.replace(_page(path))
             except PvanalyseError as error:
-                _say(f"the page stays what it was: {error}")
+                say(f"the page stays what it was: {error}")
                 continue
-            _say("the report changed, and so did the page")
+            say("the report changed, and so did the page")
         elif change.event is Event.GONE:
-            _say("the report is gone; the page stays what it was until it comes back")
+            say("the report is gone; the page stays what it was until it comes back")
         elif change.event is Event.WAITING:
-            _say(f"waiting: {change.reason}")
+            say(f"waiting: {change.reason}")
 
 
 def _page(path: str) -> str:
@@ -76,7 +76,3 @@ def _page(path: str) -> str:
 
     with open_report(path) as report:
         return page([(str(report.files.directory), report)], live=True).text
-
-
-def _say(sentence: str) -> None:
-    click.echo(f"pvanalyse: {printable_lines(sentence)}", err=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from pvanalyse.cli.progress import progress
-from pvanalyse.cli.streams import standard_output, write_file
+from pvanalyse.cli.streams import say, standard_output, write_file
 from pvanalyse.errors import UsageError
 from pvanalyse.units import BYTE_UNITS, ByteUnits
 
@@ -100,11 +100,9 @@ class Output:
 
     def note(self, sentences: Sequence[str]) -> None:
         """Say something beside the answer, on standard error."""
-        from pvanalyse.names import printable_lines
-
         if not self.quiet:
             for sentence in sentences:
-                click.echo(f"pvanalyse: {printable_lines(sentence)}", err=True)
+                say(sentence)
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,11 +9,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
+import click
+
 from pvanalyse.cli.whole_files import whole_file
 from pvanalyse.errors import PvanalyseError
+from pvanalyse.names import printable_lines
 
 _LOOKALIKES = {"─": "-", "…": "~", "×": "x", "–": "-", "µ": "u"} | dict(zip("█▉▊▋▌▍▎▏", "####=--.", strict=True))
 _ERRORS = "pvanalyse-lookalikes"
+
+
+def say(sentence: str) -> None:
+    """Say something to the person at the terminal, on standard error; no terminal obeys what is in it."""
+    click.echo(f"pvanalyse: {printable_lines(sentence)}", err=True)
 
 
 def standard_output(*, exact: bool) -> TextIO:

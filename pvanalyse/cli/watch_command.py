@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from pvanalyse.cli.streams import say
 from pvanalyse.errors import UsageError
-from pvanalyse.names import printable, printable_lines
+from pvanalyse.names import printable
 
 if TYPE_CHECKING:
     from pvanalyse.watching import Change
@@ -62,10 +63,10 @@ def command(path: str, call: tuple[str, ...], interval: float, once: bool, timeo
                     return code
         if not changes and not waiting:
             waiting = True
-            _say(f"{printable(path)}: waiting for a complete report; Ctrl-C ends it")
+            say(f"{printable(path)}: waiting for a complete report; Ctrl-C ends it")
         waiting = waiting or bool(changes)
         if give_up is not None and time.monotonic() >= give_up:
-            _say(f"{printable(path)}: no report was complete within {timeout:g} s")
+            say(f"{printable(path)}: no report was complete within {timeout:g} s")
             return _NOTHING_CAME
         time.sleep(interval)
 
@@ -100,9 +101,4 @@ def _tell(change: Change) -> None:
         "gone": "is gone; waiting for it to come back",
         "waiting": f"waiting: {change.reason}",
     }[change.event]
-    _say(f"{datetime.now():%H:%M:%S} {directory}: {happened}")
-
-
-def _say(sentence: str) -> None:
-    # On standard error, so that standard output has nothing but the answers.
-    click.echo(f"pvanalyse: {printable_lines(sentence)}", err=True)
+    say(f"{datetime.now():%H:%M:%S} {directory}: {happened}")

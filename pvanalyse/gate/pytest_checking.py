@@ -20,13 +20,14 @@ from pvanalyse.gate.budgets import Budget, read_budget
 from pvanalyse.gate.checking import StrPath, make_gate
 from pvanalyse.gate.pytest_marks import MARK, UPDATE_OPTION, Demand, baseline_path
 from pvanalyse.names import printable
-from pvanalyse.render.check_words import amount, counted, limit_text, verdict
+from pvanalyse.render.check_words import amount, limit_text, verdict
 from pvanalyse.render.checks import check_document
 from pvanalyse.render.document import formatter
 from pvanalyse.render.metrics import unit_of
 from pvanalyse.render.text import render_text
 from pvanalyse.report import Report, open_report
 from pvanalyse.report_files import FileKind, ReportFiles, Survey
+from pvanalyse.units import counted
 
 if TYPE_CHECKING:
     import pytest

@@ -20,12 +20,12 @@ from pvanalyse.analysis.selection import number_of_tiles, select_tiles
 from pvanalyse.analysis.tile_activity import ACTIVITY_COLUMNS, tile_activity
 from pvanalyse.errors import UsageError
 from pvanalyse.plots import KINDS as PLOTS
-from pvanalyse.plots.figures import counted, legend, new_axes, pixel_rows, titles
+from pvanalyse.plots.figures import legend, new_axes, pixel_rows, titles
 from pvanalyse.plots.palette import INK
 from pvanalyse.plots.time_axis import Window, several
 from pvanalyse.plots.timeline import COLOURS
 from pvanalyse.tables import TableSource
-from pvanalyse.units import ByteUnits
+from pvanalyse.units import ByteUnits, counted
 
 _NAMES = {"sync": "sync or wait"}
 _MOST_TICKS = 12

@@ -19,7 +19,6 @@ from pvanalyse.errors import UsageError
 from pvanalyse.plots import COMPARISON_KINDS
 from pvanalyse.plots.figures import (
     caption,
-    counted,
     label,
     legend,
     name_width,
@@ -32,7 +31,7 @@ from pvanalyse.plots.palette import ACCENT, INK, REST
 from pvanalyse.plots.scales import byte_axis, count_axis
 from pvanalyse.plots.tiles_axis import label_tiles, tile_columns
 from pvanalyse.render.metrics import unit_of
-from pvanalyse.units import ByteUnits, format_bytes, format_count
+from pvanalyse.units import ByteUnits, counted, format_bytes, format_count
 
 MORE, LESS = "#D55E00", ACCENT
 """What is larger than in the first report, and what is smaller; told apart without seeing red and green."""

@@ -15,13 +15,13 @@ from pvanalyse.analysis.execution_trace import KINDS, Trace, copy_paths, read_tr
 from pvanalyse.analysis.intervals import interval_batches
 from pvanalyse.errors import UsageError
 from pvanalyse.plots import KINDS as PLOTS
-from pvanalyse.plots.figures import caption, counted, label, legend, name_width, new_axes, row_labels, titles
+from pvanalyse.plots.figures import caption, label, legend, name_width, new_axes, row_labels, titles
 from pvanalyse.plots.palette import ACCENT, INK, REST, Style
 from pvanalyse.plots.scales import byte_axis, count_axis
 from pvanalyse.plots.time_axis import Window, several, spread
 from pvanalyse.plots.timeline import COLOURS
 from pvanalyse.tables import TableSource
-from pvanalyse.units import ByteUnits, format_bytes, format_count, format_fraction
+from pvanalyse.units import ByteUnits, counted, format_bytes, format_count, format_fraction
 
 _HATCHES = {"StreamCopyBegin": "////", "StreamCopyEnd": "....", "SyncAns": "////", "ExternalSync": "...."}
 _LINES = {"host in": "#009E73", "host out": "#56B4E9", "remote in": "#CC79A7", "remote out": "#E69F00",

@@ -18,7 +18,6 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from pvanalyse.errors import UsageError
 from pvanalyse.names import printable, shorten
 from pvanalyse.plots import FORMATS
-from pvanalyse.units import format_count
 
 _SHOWING = ("inline", "ipympl", "nbagg", "widget", "notebook")
 _MOST_PIXELS = 100_000_000  # 400 MB while it is drawn
@@ -137,11 +136,6 @@ def _has(code: int, font: str) -> bool:
 
 def _escape(char: str) -> str:
     return char.encode("unicode_escape").decode("ascii")
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a number of things, such as ``1 tile`` or ``1,472 tiles``."""
-    return f"{format_count(count)} {noun}{'s' if count != 1 else ''}"
 
 
 def titles(ax: Axes, title: str, remark: str = "") -> None:

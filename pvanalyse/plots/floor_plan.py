@@ -14,12 +14,12 @@ from matplotlib.patches import Patch
 from pvanalyse.analysis.columns import Integers, Reals, only_row
 from pvanalyse.analysis.memory import tiles_frame
 from pvanalyse.plots import KINDS
-from pvanalyse.plots.figures import caption, counted, legend, new_axes, titles
+from pvanalyse.plots.figures import caption, legend, new_axes, titles
 from pvanalyse.plots.memory import require_tile_column
 from pvanalyse.plots.palette import INK
 from pvanalyse.plots.scales import ByteFormatter, ByteLocator
 from pvanalyse.tables import TableSource
-from pvanalyse.units import ByteUnits, format_bytes, format_count
+from pvanalyse.units import ByteUnits, counted, format_bytes, format_count
 
 _COLOURS = "cividis"  # even in brightness, and the same to the colour-blind
 _OVER = "#E6007E"  # not on that scale

@@ -18,7 +18,6 @@ from pvanalyse.errors import NotCaptured, UsageError
 from pvanalyse.plots import KINDS
 from pvanalyse.plots.figures import (
     caption,
-    counted,
     label,
     legend,
     name_width,
@@ -30,7 +29,7 @@ from pvanalyse.plots.figures import (
 from pvanalyse.plots.palette import ACCENT, INK, LIMIT, PARTS, REST
 from pvanalyse.plots.scales import byte_axis, count_axis
 from pvanalyse.tables import TableSource
-from pvanalyse.units import ByteUnits, format_bytes, format_fraction
+from pvanalyse.units import ByteUnits, counted, format_bytes, format_fraction
 
 
 def liveness(

@@ -15,12 +15,12 @@ from pvanalyse.analysis.columns import Integers, only_row
 from pvanalyse.analysis.selection import select_tiles
 from pvanalyse.errors import UsageError
 from pvanalyse.plots import KINDS
-from pvanalyse.plots.figures import caption, counted, label, legend, new_axes, pixel_columns, row_labels, titles
+from pvanalyse.plots.figures import caption, label, legend, new_axes, pixel_columns, row_labels, titles
 from pvanalyse.plots.palette import ACCENT, INK, LIMIT, PARTS, Style, category_styles
 from pvanalyse.plots.scales import byte_axis, count_axis
 from pvanalyse.plots.tiles_axis import label_tiles, tile_columns
 from pvanalyse.tables import TableSource, table
-from pvanalyse.units import ByteUnits, format_bytes, format_count, format_fraction
+from pvanalyse.units import ByteUnits, counted, format_bytes, format_count, format_fraction
 
 BY = ("category", "region", "liveness")
 TILE_COLUMNS = tuple(column.name for column in table("tile_memory").columns if column.unit == "bytes")

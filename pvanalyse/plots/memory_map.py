@@ -16,11 +16,11 @@ from pvanalyse.analysis import memory_details
 from pvanalyse.analysis.columns import only_row
 from pvanalyse.analysis.selection import select_tiles
 from pvanalyse.plots import KINDS
-from pvanalyse.plots.figures import caption, counted, label, legend, new_axes, titles
+from pvanalyse.plots.figures import caption, label, legend, new_axes, titles
 from pvanalyse.plots.palette import INK, LIMIT, PARTS, Style, category_styles
 from pvanalyse.plots.scales import byte_axis, count_axis
 from pvanalyse.tables import TableSource
-from pvanalyse.units import ByteUnits, format_bytes
+from pvanalyse.units import ByteUnits, counted, format_bytes
 
 _MOST_CATEGORIES = 18  # in the legend
 _LARGE = 4  # pixels

@@ -14,12 +14,12 @@ from pvanalyse.analysis.execution_trace import COPIES
 from pvanalyse.analysis.intervals import interval_batches
 from pvanalyse.analysis.stretches import Stretches, coverage, length, merged, union
 from pvanalyse.plots import KINDS as PLOTS
-from pvanalyse.plots.figures import counted, legend, new_axes, row_labels, titles
+from pvanalyse.plots.figures import legend, new_axes, row_labels, titles
 from pvanalyse.plots.palette import INK
 from pvanalyse.plots.time_axis import Window, several
 from pvanalyse.plots.timeline import COLOURS
 from pvanalyse.tables import TableSource
-from pvanalyse.units import ByteUnits, format_fraction
+from pvanalyse.units import ByteUnits, counted, format_fraction
 
 _BOTH = "#D55E00"
 _COMPUTE = ("OnTileExecute",)

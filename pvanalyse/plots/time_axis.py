@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 
 from pvanalyse.analysis.columns import Integers, Reals, only_row
 from pvanalyse.errors import NotCaptured, UsageError
-from pvanalyse.plots.figures import caption, counted, pixel_columns
+from pvanalyse.plots.figures import caption, pixel_columns
 from pvanalyse.plots.scales import count_axis
 from pvanalyse.tables import TableSource, table
-from pvanalyse.units import format_count, format_seconds
+from pvanalyse.units import counted, format_count, format_seconds
 
 
 class Window:

@@ -16,11 +16,11 @@ from pvanalyse.analysis.intervals import GROUP, interval_batches
 from pvanalyse.analysis.stretches import coverage
 from pvanalyse.errors import UsageError
 from pvanalyse.plots import KINDS as PLOTS
-from pvanalyse.plots.figures import counted, label, legend, new_axes, row_labels, titles
+from pvanalyse.plots.figures import label, legend, new_axes, row_labels, titles
 from pvanalyse.plots.palette import INK, REST
 from pvanalyse.plots.time_axis import Window, several
 from pvanalyse.tables import TableSource
-from pvanalyse.units import ByteUnits
+from pvanalyse.units import ByteUnits, counted
 
 VIEWS = ("flat", "flame")
 """The views of a timeline."""

@@ -11,7 +11,7 @@ from pvanalyse.analysis.rules import Increase, Limit, captured_by, importance
 from pvanalyse.render.document import Formatter, Unit, formatter
 from pvanalyse.render.metrics import unit_of
 from pvanalyse.render.parts import records
-from pvanalyse.units import ByteUnits, format_fraction
+from pvanalyse.units import ByteUnits, counted, format_fraction
 
 WORDS = {
     Status.FAILED: "FAILED",
@@ -171,8 +171,3 @@ def contributor(row: Mapping[str, Any]) -> str:
     where = [f"layer {row['layer']}"] if row["layer"] else []
     where += [row["location"]] if row["location"] else []
     return f"{row['variable']} ({', '.join(where)})" if where else str(row["variable"])
-
-
-def counted(number: int, what: str) -> str:
-    """Return a number of things."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -15,8 +15,9 @@ from typing import Any, TextIO
 from pvanalyse.analysis.checks import CheckResult, ReportCheck, Status, Why
 from pvanalyse.analysis.rules import importance
 from pvanalyse.names import printable
-from pvanalyse.render.check_words import contributor, counted, leading, sentence, verdict
+from pvanalyse.render.check_words import contributor, leading, sentence, verdict
 from pvanalyse.render.document import Formatter
+from pvanalyse.units import counted
 
 _MOST = 10
 _LONGEST = 4_000

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from pvanalyse.analysis.columns import Integers
-from pvanalyse.analysis.memory_details import matching
+from pvanalyse.analysis.memory_details import compiled
 from pvanalyse.analysis.operation_groups import OperationGroups, operation_groups
 from pvanalyse.errors import NotCaptured, UsageError
 from pvanalyse.tables import TableSource, table
@@ -95,9 +95,8 @@ def find_layers(source: TableSource, num_stages: int, pattern: str | None = None
 
 def _by_pattern(names: pd.Series[str], pattern: str) -> pd.Series[str]:
     """Return the layer of those operations that have one."""
-    found = names[matching(names, pattern)]
-    compiled = re.compile(pattern)
-    layers = found.map(lambda name: _first_group(compiled, name))
+    expression = compiled(pattern)
+    layers = names.map(lambda name: _first_group(expression, name))
     layers = layers[layers != ""]
     if layers.empty:
         some = ", ".join(f"'{name}'" for name in names[names != ""].head(_NAMES_SHOWN))
